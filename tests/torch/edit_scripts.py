@@ -137,7 +137,7 @@ class Both(nn.Module):
         return x
 net = Both().cuda()
 """ + SGD + LOOP),
-    Script("autocast_to_bf16", 1500, "checkpointing of blocks", """
+    Script("autocast_to_bf16", 2000, "checkpointing of blocks", """
 net = Net().cuda()
 """ + ADAM + """
 for step in range(3):

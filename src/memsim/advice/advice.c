@@ -187,7 +187,7 @@ static int ask_setting(struct asking *a, const char *conf)
         .basis = xasprintf("the recorded allocations%s, replayed with "
                            "PYTORCH_CUDA_ALLOC_CONF=%s",
                            extent(a), conf),
-        .how = "the environment has PYTORCH_CUDA_ALLOC_CONF with it",
+        .how = "PYTORCH_CUDA_ALLOC_CONF, with that setting",
         .edits = setting_edits(conf),
         .peak = ADVICE_RESERVED,
     };
@@ -545,10 +545,13 @@ void advice_fini(struct advice *advice)
     *advice = (struct advice){0};
 }
 
+/* By what of the GPU is used with it: savings are of several peaks. */
 static int by_saving(const void *x, const void *y)
 {
     const struct result_advice *a = x, *b = y;
 
+    if (a->peak_used_bytes != b->peak_used_bytes)
+        return a->peak_used_bytes > b->peak_used_bytes ? 1 : -1;
     if (a->saves_bytes != b->saves_bytes)
         return a->saves_bytes < b->saves_bytes ? 1 : -1;
     return strcmp(a->what, b->what);

@@ -55,7 +55,7 @@ int advice_make(struct advice *advice, struct recording *rec,
 void advice_fini(struct advice *advice);
 
 /* Adds to *TO what saves more than one per cent of the peak on DEVICE, of the
- * process's numbering, the largest saving first. */
+ * process's numbering, the one that leaves least used first. */
 void advice_tell(const struct advice *advice, unsigned device,
                  struct result_device *to);
 

@@ -11,37 +11,58 @@
 #include "memsim/report/time_report.h"
 
 #define SIZE_LENGTH    16
-#define WHAT_COLUMN    35
+#define WHAT_COLUMN    23
+#define LEAST_SHARE    100 /* one in so many */
 #define COMMAND_INDENT 4
 
-static void write_row(const struct result_advice *a, bool fitted, FILE *out)
+/* How much less of the GPU is used with A: one measure for all, whichever peak
+ * its saving is of. */
+static uint64_t used_less(const struct result_device *d,
+                          const struct result_advice *a)
+{
+    return a->peak_used_bytes < d->unlimited_bytes
+               ? d->unlimited_bytes - a->peak_used_bytes
+               : 0;
+}
+
+/* What the allocator keeps in its cache instead is no saving that one sees. */
+static bool is_shown(const struct result_device *d,
+                     const struct result_advice *a)
+{
+    return d->advice_ends || !a->of || (a->fits && !d->advice_fits) ||
+           used_less(d, a) > d->unlimited_bytes / LEAST_SHARE;
+}
+
+static void write_row(const struct result_device *d,
+                      const struct result_advice *a, FILE *out)
 {
     char size[SIZE_LENGTH];
-    double share = a->peak_bytes
-                       ? 100.0 * (double)a->saves_bytes / (double)a->peak_bytes
-                       : 0;
-    char *what =
-        xasprintf("%s%s", a->what, a->fits && !fitted ? " (fits)" : "");
+    uint64_t less = used_less(d, a);
+    char *what = xasprintf("%s%s", a->what,
+                           a->fits && !d->advice_fits ? " (fits)" : "");
 
-    fprintf(out, "  %12s %5.1f%% of %-9s  ",
-            units_format_bytes(a->saves_bytes, size, sizeof size), share,
-            a->of);
+    fprintf(out, "  %12s %5.1f%%  ",
+            units_format_bytes(less, size, sizeof size),
+            100.0 * (double)less / (double)d->unlimited_bytes);
     text_write_end(out, what, TEXT_COLUMNS - WHAT_COLUMN);
     fputc('\n', out);
     free(what);
 }
 
-/* " at FILE:LINE" of the first edit, if it is one of a file. */
+/* Where A is done: "in the script, FILE:LINE" of its first edit, if that is
+ * known. */
 static void write_place(const struct result_advice *a, char *out, size_t size)
 {
     const cJSON *edit = cJSON_GetArrayItem(a->edits, 0);
     const char *file = cJSON_GetStringValue(cJSON_GetObjectItem(edit, "file"));
     const char *name = file ? strrchr(file, '/') : NULL;
 
-    *out = '\0';
     if (name)
-        snprintf(out, size, ", %.100s:%d", name + 1,
+        snprintf(out, size, "in the script, %.100s:%d", name + 1,
                  cJSON_GetObjectItem(edit, "line")->valueint);
+    else
+        snprintf(out, size, "in the %s",
+                 cJSON_GetObjectItem(edit, "value") ? "environment" : "script");
 }
 
 /* What it costs, and how it is done. */
@@ -57,7 +78,7 @@ static void write_change(const struct result_advice *a, FILE *out)
     if (!a->how)
         return;
     write_place(a, place, sizeof place);
-    snprintf(text, sizeof text, "in the script%s: %s", place, a->how);
+    snprintf(text, sizeof text, "%s: %s", place, a->how);
     text_write_wrapped(out, "   ", text);
 }
 
@@ -104,11 +125,11 @@ static void write_heading(const struct result_device *d, const char *dim,
               "known)",
               out);
     else if (d->advice_fits)
-        fputs("possible savings, each alone", out);
+        fputs("possible savings of used memory, each alone", out);
     else
         fprintf(out,
-                "on a GPU without a limit it uses %s; possible savings, each "
-                "alone",
+                "on a GPU without a limit it uses %s; possible savings of "
+                "that, each alone",
                 units_format_bytes(d->unlimited_bytes, size, sizeof size));
     fprintf(out, "%s\n", plain);
 }
@@ -131,10 +152,12 @@ void advice_write(const struct result_device *d, const char *dim,
     if (d->advice[0].of)
         write_heading(d, dim, plain, out);
     for (size_t i = 0; i < d->advice_count; i++) {
+        if (!is_shown(d, &d->advice[i]))
+            continue;
         if (d->advice_ends || !d->advice[i].of)
             fprintf(out, "  %s\n", d->advice[i].what);
         else
-            write_row(&d->advice[i], d->advice_fits, out);
+            write_row(d, &d->advice[i], out);
         write_change(&d->advice[i], out);
         fprintf(out, "    %s", dim);
         write_command(d->advice[i].command, out);

@@ -107,7 +107,7 @@ struct result_device {
     bool advice_fits;                /* without any of it */
     bool advice_ends;         /* it is only on the request that failed last */
     uint64_t unlimited_bytes; /* used on a GPU that it fits on */
-    struct result_advice *advice; /* the largest saving first */
+    struct result_advice *advice; /* the one that leaves least used first */
     size_t advice_count;
 };
 

@@ -334,7 +334,7 @@ const struct schema_object schema_objects[] = {
     {"growth_steps", "optional uint", "the steps between which memory was compared; 6 and more show growth"},
     {"input_law", "optional input_law", "what the peak of a step depends on, where steps with samples of different lengths show it"},
     {"growth", "optional growth", "what grows from step to step; missing: nothing was found to grow"},
-    {"advice", "optional list of advice", "with --advice: changes that save memory, the largest saving first"},
+    {"advice", "optional list of advice", "with --advice: changes that save memory, the one that leaves least used first"},
     {"history", "optional history", "in the page of --html alone: the blocks over the run"},
     {"left_out", "optional map of uint", "in the page of --html: lists too long for it, and their length"},
 )},
