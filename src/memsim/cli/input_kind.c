@@ -68,6 +68,13 @@ static enum input_kind kind_of_start(const char *start, size_t length)
     return *start == '{' || *start == '[' ? kind_of_json(start) : INPUT_OTHER;
 }
 
+static bool is_script(const char *path)
+{
+    const char *end = strrchr(path, '.');
+
+    return end && !strcmp(end, ".py");
+}
+
 static enum input_kind kind_of_file(const char *path)
 {
     enum input_kind kind = INPUT_OTHER;
@@ -75,7 +82,9 @@ static enum input_kind kind_of_file(const char *path)
     char *start = xcalloc(START_BYTES + 1, 1);
     ssize_t n = fd < 0 ? -1 : read(fd, start, START_BYTES);
 
-    if (n > 0)
+    if (is_script(path))
+        kind = INPUT_SCRIPT;
+    else if (n > 0)
         kind = kind_of_start(start, (size_t)n);
     free(start);
     if (fd >= 0)
@@ -113,6 +122,9 @@ int input_kind_check(const char *path, unsigned accepted, struct err *err)
          "writes"},
         {INPUT_REPORT, "a report of --json",
          "`memsim diff' and `memsim compare' read it"},
+        {INPUT_SCRIPT, "a Python script",
+         "`memsim run -o DIR -- python FILE' runs it and leaves a recording "
+         "in DIR"},
     };
     enum input_kind kind = input_kind_find(path);
 

@@ -14,6 +14,7 @@ enum input_kind {
     INPUT_SNAPSHOT = 1 << 3, /* PyTorch's memory snapshot */
     INPUT_PROFILER = 1 << 4, /* a profiler's trace */
     INPUT_REPORT = 1 << 5,   /* file of --json */
+    INPUT_SCRIPT = 1 << 6,   /* of Python, by its name */
 };
 
 /* INPUT_OTHER: none of these, or it cannot be read. */

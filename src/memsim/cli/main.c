@@ -49,6 +49,7 @@ static int unknown_command(const char *name)
     suggest_start(&nearest, name, 1);
     for (const struct command *c = commands; c->name; c++)
         suggest_offer(&nearest, c->name);
+    suggest_offer(&nearest, "help");
     char shown[256];
     text_quote(shown, sizeof shown, name);
     fprintf(stderr, "memsim: %s: no such %s", shown,

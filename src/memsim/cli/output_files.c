@@ -2,9 +2,11 @@
 #include "memsim/cli/output_files.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/base/file_write.h"
 #include "common/base/text_clean.h"
@@ -92,6 +94,30 @@ static int check_pair(const struct output_target *a,
                    b->option, a->path);
 }
 
+/* A file that cannot be made is found before anything is run for it. */
+static int check_place(const struct output_target *target, struct err *err)
+{
+    struct stat st;
+
+    if (!target->path || target->is_directory || is_stdout(target->path))
+        return 0;
+    if (!stat(target->path, &st))
+        return S_ISDIR(st.st_mode)
+                   ? err_set(err, "%s: %s is a directory; give a file",
+                             target->option, target->path)
+                   : 0;
+    const char *slash = strrchr(target->path, '/');
+    char *folder = slash ? xasprintf("%.*s", (int)(slash - target->path) + 1,
+                                     target->path)
+                         : xstrdup(".");
+    int rc = access(folder, W_OK | X_OK)
+                 ? err_set(err, "%s: cannot write it: %s", target->path,
+                           strerror(errno))
+                 : 0;
+    free(folder);
+    return rc;
+}
+
 int output_targets_check(const struct output_target *list, size_t count,
                          struct err *err)
 {
@@ -99,6 +125,8 @@ int output_targets_check(const struct output_target *list, size_t count,
         if (list[i].is_directory && is_stdout(list[i].path))
             return err_set(err, "%s: needs a directory, not -",
                            list[i].option);
+        if (check_place(&list[i], err))
+            return -1;
         for (size_t j = 0; j < i; j++)
             if (check_pair(&list[j], &list[i], err))
                 return -1;
