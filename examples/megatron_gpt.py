@@ -40,6 +40,8 @@ def parse():
     parser.add_argument("--width", type=int, default=1024)
     parser.add_argument("--length", type=int, default=1024)
     parser.add_argument("--micro-batches", type=int, default=4)
+    parser.add_argument("--micro-size", type=int, default=1,
+                        help="sequences of a micro-batch")
     parser.add_argument("--steps", type=int, default=2)
     return parser.parse_args()
 
@@ -96,9 +98,9 @@ def forward_step(batches, model):
     return losses, reduce
 
 
-def batches(length):
+def batches(size, length):
     while True:
-        yield torch.randint(VOCABULARY, (1, length), device="cuda")
+        yield torch.randint(VOCABULARY, (size, length), device="cuda")
 
 
 def train(options, config, chunks):
@@ -106,7 +108,7 @@ def train(options, config, chunks):
         OptimizerConfig(lr=1e-4, bf16=True, params_dtype=torch.bfloat16,
                         use_distributed_optimizer=not options.ddp), chunks)
     run = get_forward_backward_func()
-    data = [batches(options.length) for _ in chunks]
+    data = [batches(options.micro_size, options.length) for _ in chunks]
     for step in range(options.steps):
         for chunk in chunks:
             chunk.zero_grad_buffer()
@@ -116,7 +118,7 @@ def train(options, config, chunks):
             data_iterator=data if options.virtual else data[0],
             model=chunks if options.virtual else chunks[0],
             num_microbatches=options.micro_batches,
-            seq_length=options.length, micro_batch_size=1)
+            seq_length=options.length, micro_batch_size=options.micro_size)
         optimizer.step()
         if losses:
             print(f"step {step}: loss {losses[-1]['loss'].item():.3f}",
