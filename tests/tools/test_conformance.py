@@ -99,6 +99,16 @@ class Conformance(unittest.TestCase):
             done = run(BUILD / "bin/memsim", "run", "-q", "--", built / name)
             self.assertIn(" 0 failed, 0 skipped", done.stdout, done.stderr)
 
+    def test_what_a_gpu_is_asked_holds_here(self):
+        """The programs leave out what they leave out on a GPU."""
+        for path in sorted(PROGRAMS.iterdir()):
+            if path.suffix:
+                continue
+            done = run(BUILD / "bin/memsim", "run", "-q", "--", path,
+                       env=dict(os.environ, MEMSIM_AS_REAL="1"))
+            self.assertIn(" 0 failed,", done.stdout, path.name + done.stderr)
+            self.assertFalse(done.stdout.startswith("0 passed"), path.name)
+
     def test_programs_whose_library_is_nowhere_are_left_out(self):
         cuda = toolkit(self.folder / "cuda", ("libcudnn", "libnccl"))
         done = run("make", "-n", "-C", TOP, f"CUDA={cuda}",

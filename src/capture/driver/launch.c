@@ -29,7 +29,7 @@ static CUresult attribute_get(int *value, CUfunction_attribute attribute,
         *value = (int)(gpu->capability_major * 10 + gpu->capability_minor);
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        *value = (int)f.dynamic_limit_bytes;
+        *value = (int)f.kernel->shared_limit_bytes;
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
         *value = -1; /* no preference */
@@ -56,7 +56,7 @@ static CUresult attribute_set(const void *handle,
         return driver_result(memsim_kernel_allow_shared(any.kernel, value));
     if (value < 0 || own->shared_bytes + (uint32_t)value > most)
         return CUDA_ERROR_INVALID_VALUE;
-    own->dynamic_limit_bytes = (uint32_t)value;
+    own->kernel->shared_limit_bytes = (uint32_t)value;
     return CUDA_SUCCESS;
 }
 
@@ -151,7 +151,7 @@ static CUresult launch(const void *handle, const struct kernel_launch *l)
     NEED(driver_context());
     if (!driver_function(handle, &f))
         return CUDA_ERROR_INVALID_HANDLE;
-    if (l->shared_bytes > f.dynamic_limit_bytes)
+    if (l->shared_bytes > f.kernel->shared_limit_bytes)
         return CUDA_ERROR_INVALID_VALUE;
     uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
     if (f.registers * threads > memsim_device_gpu()->registers_per_block)

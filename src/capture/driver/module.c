@@ -49,7 +49,9 @@ static struct function *function_new(struct module *module, const char *name,
                     ? memsim_kernel_named(f->name, module->form != IMAGE_PTX)
                     : NULL;
     f->registers = OCCUPANCY_REGISTERS;
-    f->dynamic_limit_bytes = memsim_device_gpu()->shared_per_block_bytes;
+    if (f->kernel)
+        f->kernel->shared_limit_bytes =
+            memsim_device_gpu()->shared_per_block_bytes;
     f->next = module->functions;
     module->functions = f;
     module->function_count++;
@@ -114,8 +116,6 @@ bool driver_function(const void *handle, struct function *function)
             .kernel = kernel,
             .registers = OCCUPANCY_REGISTERS,
             .shared_bytes = kernel->shared_static_bytes,
-            .dynamic_limit_bytes =
-                memsim_device_gpu()->shared_per_block_optin_bytes,
         };
     return own || kernel;
 }

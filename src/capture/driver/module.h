@@ -17,8 +17,7 @@ struct function {
     struct function *next; /* of the module */
     const char *name;
     uint32_t registers;
-    uint32_t shared_bytes;        /* static */
-    uint32_t dynamic_limit_bytes; /* as cuFuncSetAttribute raised it */
+    uint32_t shared_bytes; /* static; the kernel has the dynamic ones' limit */
 };
 
 _Static_assert(offsetof(struct function, kernel) == 0,
