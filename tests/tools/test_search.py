@@ -390,6 +390,23 @@ class Pruning(Scratch):
         self.assertEqual(output.csv_cell("-1"), "-1")
         self.assertEqual(output.clean("a\x1b[2Jb"), "a\\x1b[2Jb")
 
+    def test_tokens_of_a_step(self):
+        """Ranks that share a batch: the space says how many tokens it has."""
+        text = ('[names]\ntp = [1, 4]\n[objective]\ngoal = "tokens/s"\n')
+
+        def tell(point):  # each of TP ranks is counted
+            return told_of(1, 1e9 / point["tp"] ** 0.5, gpus=4,
+                           tokens=1000 * point["tp"])
+        found = self.search(text, tell)
+        self.assertEqual(found.answers()[0].told["tokens_per_second"], 8000)
+        self.assertIn("step_tokens", "\n".join(output.text(found, 2)))
+        found = self.search(text + 'step_tokens = "2 * 500"', tell)
+        self.assertEqual(found.answers()[0].told["tokens_per_second"], 2000)
+        self.assertNotIn("step_tokens", "\n".join(output.text(found, 2)))
+        for bad in ('"tp / 0"', '"x"', "true", "[1]", "\"'a'\""):
+            with self.assertRaises(SearchError, msg=bad):
+                self.search(text + f"step_tokens = {bad}", tell)
+
     def test_front(self):
         found = self.search(TRAINING.replace("GOAL", "time"), training(5),
                             False)

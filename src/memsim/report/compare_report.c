@@ -283,6 +283,17 @@ static void text_left_out(const struct table *t, FILE *out)
         fputs("; --csv and --markdown have all\n", out);
 }
 
+/* What tokens/s of several ranks is under. */
+static void text_condition(const struct table *t, FILE *out)
+{
+    for (size_t i = 0; i < t->report->row_count; i++)
+        if (t->figures[i].tokens > 0 && t->figures[i].gpus > 1) {
+            fputs("  tokens/s of several ranks: if each has its own batch\n",
+                  out);
+            return;
+        }
+}
+
 void compare_report_text(const struct compare_report *report,
                          const struct report_style *style, FILE *out)
 {
@@ -298,6 +309,7 @@ void compare_report_text(const struct compare_report *report,
         fputc('\n', out);
     }
     text_left_out(&t, out);
+    text_condition(&t, out);
     table_fini(&t);
 }
 

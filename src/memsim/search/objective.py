@@ -5,7 +5,7 @@ import re
 
 from . import measure as measures
 from . import values as value_lists
-from .expression import ExpressionError
+from .expression import ExpressionError, number
 from .price import HOUR_NS
 
 TOKENS = 1e6  # what the cost is of, where the file does not say
@@ -44,7 +44,8 @@ class Objective:
         self.space, self.prices, self.nodes = space, prices, nodes
         self.lasts = lasts
         table = space.file.data.get("objective", {})
-        self._known("objective", table, {"goal", "batch", "tokens", "steps"})
+        self._known("objective", table, {"goal", "batch", "tokens", "steps",
+                                          "step_tokens"})
         self.goal = goal or table.get("goal", "time")
         if self.goal not in GOALS:
             space.file.fail(f"goal {self.goal!r}: one of " + ", ".join(GOALS),
@@ -83,8 +84,17 @@ class Objective:
             self.space.file.fail(
                 "the goal is the largest batch: say what it is, as in "
                 'batch = "micro_batch * dp"', "objective", "batch")
-        self.batch = self.space.read_expression(text, "objective", "batch") \
-            if isinstance(text, str) else None
+        self.batch = self._expression(table, "batch")
+        self.step_tokens = self._expression(table, "step_tokens")
+
+    def _expression(self, table, key):
+        given = table.get(key)
+        if given is None:
+            return None
+        if not isinstance(given, (int, str)) or isinstance(given, bool):
+            self.space.file.fail(f"'{key}' is an expression in quotes, as "
+                                 '"batch * length"', "objective", key)
+        return self.space.read_expression(str(given), "objective", key)
 
     def _read_limits(self, table):
         fail = self.space.file.fail
@@ -181,14 +191,32 @@ class Objective:
             return self.cost(point, told)
         if self.goal == "gpus":
             return told["gpus"] + squash(step)
-        return squash(step) - self._batch_of(point)
+        return squash(step) - self._number("batch", point)
 
-    def _batch_of(self, point):
+    def _number(self, key, point):
+        """The expression KEY of this objective, at POINT."""
+        expression = getattr(self, key)
         try:
-            return self.batch.value(self.space.bindings(point))
+            return number(expression.value(self.space.bindings(point)))
         except ExpressionError as error:
-            return self.space.file.fail(f"'{self.batch.text}': {error}",
-                                        "objective", "batch")
+            return self.space.file.fail(f"'{expression.text}': {error}",
+                                        "objective", key)
+
+    def complete(self, point, told):
+        """TOLD with the tokens that the space says a step has. Without them
+        each rank counts as one with a batch of its own."""
+        if not self.step_tokens or not told.get("step_ns"):
+            return told
+        tokens = self._number("step_tokens", point)
+        return {**told, "tokens_per_second": tokens * 1e9 / told["step_ns"]}
+
+    def shares_unsaid(self, told):
+        """Whether tokens matter, and ranks may share a batch."""
+        by_tokens = self.goal == "tokens/s" or (
+            self.prices is not None and not self.steps)
+        return by_tokens and not self.step_tokens and \
+            told.get("gpus", 0) > 1 and \
+            told.get("tokens_per_second") is not None
 
     def lacking(self):
         """Why a trial that fits has no value."""

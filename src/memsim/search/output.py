@@ -157,6 +157,10 @@ def remarks(search, total):
     lines = [search.ended] if search.ended else []
     for name in search.ignored_names():
         lines.append(f"{name}: all results are equal; does the command use it?")
+    if any(search.objective.shares_unsaid(t.told) for t in search.trials):
+        lines.append("tokens/s is that of ranks which each have a batch of "
+                     "their own; where some share one (tensor or pipeline "
+                     "parallel), say step_tokens in [objective]")
     if total == 1:
         lines.append("the space has one point: there was nothing to choose")
     if search.pruned:

@@ -48,7 +48,8 @@ class Search:
 
     def _judge(self, trial):
         """Takes what TRIAL told."""
-        objective, told = self.objective, trial.told
+        objective = self.objective
+        trial.told = told = objective.complete(trial.point, trial.told)
         trial.objection = objective.objection(told)
         trial.value = objective.value(trial.point, told)
         trial.cost = objective.cost(trial.point, told)
