@@ -94,6 +94,30 @@ def check_options(options, space, run_options):
                 f"given as --{name.name} too; drop one of them")
 
 
+def check_outputs(options):
+    """What could not be written after a long search is said before it."""
+    seen = {os.path.realpath(options.space): "the space"}
+    for name in ("json", "csv", "html"):
+        path = getattr(options, name)
+        if not path:
+            continue
+        where = path if path == "-" else os.path.realpath(path)
+        if where in seen:
+            raise SearchError(f"--{name}: {path} is {seen[where]} too; give "
+                              "another file")
+        seen[where] = f"--{name}"
+        if path == "-":
+            continue
+        if os.path.isdir(where):
+            raise SearchError(f"--{name}: {path} is a directory; give a file")
+        parent = os.path.dirname(where)
+        if not os.path.isdir(parent):
+            raise SearchError(f"--{name}: {parent}: no such directory")
+        if not os.access(where if os.path.exists(where) else parent, os.W_OK):
+            raise SearchError(f"--{name}: {path}: it cannot be written; give "
+                              "another file")
+
+
 def directory_of(options):
     """Where the trials are kept."""
     if options.output:
@@ -110,6 +134,7 @@ class Setting:
         known = (options.names or "").split(",") + [ALLOC_CONF]
         self.space = Space(TomlFile(options.space), known)
         check_options(options, self.space, run_options)
+        check_outputs(options)
         self.objective = make_objective(self.space, options, run_options)
         if self.objective.host_memory:
             run_options = [*run_options,
@@ -233,6 +258,10 @@ def main(words):
     except SearchError as error:
         print(f"memsim: search: {output.clean_lines(str(error))}",
               file=sys.stderr)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except trials.Interrupted as signalled:
+        return 128 + signalled.args[0]
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return FAILED
