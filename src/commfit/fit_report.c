@@ -238,7 +238,10 @@ static void report_peaks(const struct fit *fit, const struct fit_family *f,
     if (one > 0)
         fprintf(out, " %.4g GB/s on one node", one);
     if (one > 0 && fit->machine.link_gbps > 0)
-        fprintf(out, " (%.0f%% of NVLink)", 100 * one / fit->machine.link_gbps);
+        fprintf(out, " (%.0f%% of NVLink%s)",
+                100 * one / fit->machine.link_gbps,
+                one > fit->machine.link_gbps ? ", as its switch adds (NVLS)"
+                                             : "");
     if (more > 0)
         fprintf(out, "%s %.4g GB/s on ", one > 0 ? "," : "", more);
     if (more > 0 && first != last)

@@ -136,7 +136,7 @@ class Both(nn.Module):
         for layer in self.decoder: x = layer(x) + x
         return x
 net = Both().cuda()
-""" + SGD + LOOP),
+""" + SGD + LOOP, error=0.1),
     Script("autocast_to_bf16", 2000, "checkpointing of blocks", """
 net = Net().cuda()
 """ + ADAM + """
@@ -156,7 +156,7 @@ for step in range(3):
     loss.backward()
     optimizer.step()
     optimizer.zero_grad()
-"""),
+""", error=0.15),
     Script("gpt2_of_transformers", 1500, "checkpointing of", GPT2 + """
 net = gpt2().cuda()
 """ + ADAM + """
@@ -164,7 +164,7 @@ for step in range(3):
     net(input_ids=ids(), labels=ids()).loss.backward()
     optimizer.step()
     optimizer.zero_grad()
-""", libraries=("transformers",)),
+""", libraries=("transformers",), error=0.2),
     Script("vit_of_timm", 1500, "checkpointing of blocks", """
 import timm
 net = timm.create_model("vit_tiny_patch16_224").cuda()
@@ -175,10 +175,10 @@ for step in range(2):
     optimizer.zero_grad()
 """, libraries=("timm",)),
     Script("trainer_of_transformers", 1500, "checkpointing of",
-           TRAINER.format(""), libraries=("transformers", "accelerate")),
+           TRAINER.format(""), libraries=("transformers", "accelerate"), error=0.2),
     Script("trainer_that_says_no", 1500, "checkpointing of",
            TRAINER.format("gradient_checkpointing=False,"),
-           libraries=("transformers", "accelerate")),
+           libraries=("transformers", "accelerate"), error=0.2),
     Script("accelerator", 1500, "checkpointing of blocks", """
 from accelerate import Accelerator
 accelerator = Accelerator()
@@ -206,7 +206,7 @@ lightning.Trainer(
     enable_checkpointing=False, enable_progress_bar=False,
     enable_model_summary=False, default_root_dir=tempfile.mkdtemp()).fit(
         Lit(), torch.utils.data.DataLoader(rows, batch_size=16384))
-""", libraries=("lightning",)),
+""", libraries=("lightning",), error=0.1),
     Script("states_of_the_optimizer", 2400, "8-bit optimizer", """
 net = Net(24, 1024).cuda()
 """ + ADAM + LOOP.replace("batch()", "batch(64, 1024)"),

@@ -6,6 +6,7 @@
 #include "common/base/xmalloc.h"
 #include "memsim/report/diff_report.h"
 #include "memsim/report/markdown.h"
+#include "memsim/report/name_fold.h"
 #include "memsim/report/tree.h"
 
 #define UNITS_LENGTH 16
@@ -37,13 +38,37 @@ static void markdown_table(FILE *out, const char *what)
             what);
 }
 
-static int module_compare(const void *x, const void *y)
+/* Modules of one name but for numbers, together. */
+struct fold {
+    char *name;
+    const char *first; /* one's own */
+    size_t count;
+    struct diff_pair self;
+};
+
+static int fold_compare(const void *x, const void *y)
 {
-    const struct diff_module *a = *(struct diff_module *const *)x;
-    const struct diff_module *b = *(struct diff_module *const *)y;
+    const struct fold *a = x, *b = y;
     uint64_t first = diff_distance(&a->self), second = diff_distance(&b->self);
 
     return first < second ? 1 : first > second ? -1 : strcmp(a->name, b->name);
+}
+
+static void fold_add(struct fold *folds, size_t *count,
+                     const struct diff_module *m)
+{
+    char *name = name_fold(m->name);
+    size_t i = 0;
+
+    while (i < *count && strcmp(folds[i].name, name))
+        i++;
+    if (i == *count)
+        folds[(*count)++] = (struct fold){.name = name, .first = m->name};
+    else
+        free(name);
+    folds[i].count++;
+    folds[i].self.before += m->self.before;
+    folds[i].self.after += m->self.after;
 }
 
 /* The modules whose own part moved most: no level of the tree has to be read
@@ -51,25 +76,29 @@ static int module_compare(const void *x, const void *y)
 static void markdown_modules(FILE *out, const struct diff_device *d,
                              unsigned top)
 {
-    struct diff_module **order = xcalloc(d->module_count + 1, sizeof *order);
+    struct fold *folds = xcalloc(d->module_count + 1, sizeof *folds);
     size_t count = 0;
 
     for (size_t i = 0; i < d->module_count; i++)
         if (d->modules[i].self.before != d->modules[i].self.after)
-            order[count++] = &d->modules[i];
-    qsort(order, count, sizeof *order, module_compare);
+            fold_add(folds, &count, &d->modules[i]);
+    qsort(folds, count, sizeof *folds, fold_compare);
     if (count || d->outside.before != d->outside.after)
-        markdown_table(out, "own memory of a module at the peak");
-    for (size_t i = 0; i < count && i < top; i++) {
-        char name[256];
-        markdown_escape(name, sizeof name, order[i]->name);
-        markdown_row(out, &order[i]->self, name);
+        markdown_table(out, "own memory of modules at the peak, how many");
+    for (size_t i = 0; i < count; i++) {
+        const struct fold *f = &folds[i];
+        char name[256], *text = name_fold_text(f->name, f->first, f->count);
+        markdown_escape(name, sizeof name, text);
+        if (i < top)
+            markdown_row(out, &f->self, name);
+        free(text);
+        free(f->name);
     }
     if (d->outside.before != d->outside.after)
         markdown_row(out, &d->outside, "(no module)");
     if (count > top)
-        fprintf(out, "\nand %zu more modules\n", count - top);
-    free(order);
+        fprintf(out, "\nand %zu more kinds of modules\n", count - top);
+    free(folds);
 }
 
 static void markdown_device(FILE *out, const struct diff_device *d,

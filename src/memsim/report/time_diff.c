@@ -7,11 +7,13 @@
 
 #include "common/base/json_add.h"
 #include "common/base/xmalloc.h"
+#include "memsim/report/name_fold.h"
 #include "memsim/report/text_columns.h"
 
 #define ROWS         5
 #define NAME_COLUMNS 44
 #define NS_MAX       9007199254740992.0 /* 2^53 */
+#define WHOLE        0.995 /* of a module's change that its part has */
 #define CHANGE_MIN   0.001              /* of the step: worth a row */
 
 /* --- making --------------------------------------------------------------- */
@@ -266,6 +268,72 @@ static void write_changes(const struct time_diff *d, const char *title,
     }
 }
 
+/* Is a part of the module *C in LIST that changed as much? */
+static bool is_told_by_part(const struct time_change *c,
+                            const struct time_change *list, size_t count)
+{
+    size_t length = strlen(c->name);
+
+    for (size_t i = 0; i < count; i++)
+        if (!strncmp(list[i].name, c->name, length) &&
+            list[i].name[length] == '.' &&
+            distance(&list[i]) >= WHOLE * distance(c))
+            return true;
+    return false;
+}
+
+static size_t wholes_drop(struct time_change *list, size_t count)
+{
+    size_t kept = 0;
+    bool *drop = xcalloc(count + 1, sizeof *drop);
+
+    for (size_t i = 0; i < count; i++)
+        drop[i] = is_told_by_part(&list[i], list, count);
+    for (size_t i = 0; i < count; i++)
+        if (drop[i])
+            free((char *)list[i].name);
+        else
+            list[kept++] = list[i];
+    free(drop);
+    return kept;
+}
+
+/* The same of modules of one name but for numbers, together. */
+static void write_modules(const struct time_diff *d, FILE *out)
+{
+    struct time_change *folds = xcalloc(d->module_count + 1, sizeof *folds);
+    size_t count = 0;
+
+    for (size_t i = 0; i < d->module_count; i++) {
+        char *name = name_fold(d->modules[i].name);
+        size_t at = 0;
+
+        while (at < count && strcmp(folds[at].name, name))
+            at++;
+        if (at == count)
+            folds[count++] = (struct time_change){
+                .name = name, .first = d->modules[i].name};
+        else
+            free(name);
+        folds[at].before += d->modules[i].before;
+        folds[at].after += d->modules[i].after;
+        folds[at].members++;
+    }
+    count = wholes_drop(folds, count);
+    for (size_t i = 0; i < count; i++) {
+        char *text = name_fold_text(folds[i].name, folds[i].first,
+                                    folds[i].members);
+
+        free((char *)folds[i].name);
+        folds[i].name = text;
+    }
+    qsort(folds, count, sizeof *folds, change_compare);
+    write_changes(d, "modules", folds, count, out);
+    for (size_t i = 0; i < count; i++)
+        free((char *)folds[i].name);
+    free(folds);
+}
+
 void time_diff_text(const struct time_diff *d, const char *dim,
                     const char *plain, FILE *out)
 {
@@ -276,6 +344,6 @@ void time_diff_text(const struct time_diff *d, const char *dim,
     fprintf(out, "  %+10.2f ms %8.2f %8.2f  step (%+.1f%%)\n",
             (d->after_ns - d->before_ns) / 1e6, d->before_ns / 1e6,
             d->after_ns / 1e6, time_diff_percent(d));
-    write_changes(d, "modules", d->modules, d->module_count, out);
+    write_modules(d, out);
     write_changes(d, "operators", d->operators, d->operator_count, out);
 }

@@ -13,6 +13,8 @@ struct time_change {
     const char *name; /* borrowed */
     double before, after;
     double before_calls, after_calls; /* operations of a step */
+    const char *first; /* one of them; borrowed */
+    size_t members; /* modules that it stands for, where those are folded */
 };
 
 struct time_diff {

@@ -4,31 +4,10 @@
 #include <string.h>
 
 #include "common/base/xmalloc.h"
+#include "memsim/report/name_fold.h"
 #include "memsim/report/time_report.h"
 
 #define WHOLE 0.995 /* of a module that its part has: the part is shown */
-
-/* NAME with * for each part that is a number: "layers.*.mlp". */
-static char *name_fold(const char *name)
-{
-    char *text = xmalloc(strlen(name) + 1), *to = text;
-
-    for (const char *at = name; *at;) {
-        size_t length = strcspn(at, ".");
-        size_t digits = strspn(at, "0123456789");
-        if (length && digits == length) {
-            *to++ = '*';
-        } else {
-            memcpy(to, at, length);
-            to += length;
-        }
-        at += length;
-        if (*at)
-            *to++ = *at++;
-    }
-    *to = '\0';
-    return text;
-}
 
 static struct time_fold *row_find(struct time_fold *rows, size_t count,
                                   const char *name)
