@@ -316,6 +316,8 @@ static int run_fit(struct job *job, const struct operands *operands)
 
         fit_report_all(&job->fit, &story, job->settings.verbose, job->out);
         fit_report_bench(&job->bench, job->out);
+        if (!job->settings.output)
+            fprintf(job->out, "the fit is not kept: -o FIT.json writes it\n");
     }
     return use_fit(job, &err) ? fail(&err) : OK;
 }

@@ -79,6 +79,32 @@ TEST(ranks_are_added_with_those_that_they_stand_for)
     rank_set_fini(&j.ranks[1].members);
 }
 
+/* Eight groups of two: rank 0's with another, and seven of ranks 1 to 14 and
+ * 15, whose batches are those of the first of them. */
+TEST(ranks_on_one_batch_count_once)
+{
+    struct job j;
+
+    job_make(&j);
+    j.result.batch_groups = 8;
+    j.ranks[0].batches = 1;
+    j.ranks[1].batches = 7;
+    j.timings[2].input_module = NULL; /* the last one says nothing */
+    char *text = text_of(&j);
+    CHECK_STR(text, /* 8 x 4000 in 200 ms */
+              "  throughput       10000 tokens/s a GPU (5000 to 10000)\n"
+              "                   160000 tokens/s by 16 ranks, on 8 batches\n");
+    free(text);
+    cJSON *time = cJSON_CreateObject();
+    time_throughput_json(time, &j.result);
+    cJSON *job = cJSON_GetObjectItem(cJSON_GetObjectItem(time, "throughput"),
+                                     "job");
+    CHECK_STR(cJSON_GetObjectItem(job, "batches")->valuestring, "8");
+    CHECK_NEAR(number(job, "tokens_per_second_per_gpu"), 10000, 1e-6);
+    cJSON_Delete(time);
+    rank_set_fini(&j.ranks[1].members);
+}
+
 /* A pipeline's later stages get no ids. */
 TEST(a_rank_that_says_nothing_leaves_the_job_out)
 {

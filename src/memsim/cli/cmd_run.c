@@ -328,8 +328,8 @@ static void assume_cluster(struct run_options *o, const struct job *job)
     cluster_fini(&cluster);
 }
 
-/* Does a host of the cluster have a GPU for each of its ranks? Of a measured
- * one it is only known how many were measured. */
+/* Does a host of the cluster have a GPU for each of its ranks, and its network
+ * the nodes? Of a measured one it is only known how many were measured. */
 static int check_width(const char *name, const struct launch *launch,
                        struct err *err)
 {
@@ -340,13 +340,22 @@ static int check_width(const char *name, const struct launch *launch,
     if (cluster_load(name, &cluster, err))
         return -1;
     uint32_t width = cluster.gpus_per_node;
+    uint32_t used = cluster_width(&cluster, launch->local);
+    uint32_t nodes = (launch->world + used - 1) / used;
+    uint32_t most = cluster.network ? cluster.network->nodes : nodes;
     bool fits = cluster.measured || launch->local <= width;
     cluster_fini(&cluster);
-    return fits ? 0
-                : err_set(err,
-                          "--cluster %s: a node has %u GPUs, but there are "
-                          "%u ranks on each (--nproc-per-node)",
-                          name, width, launch->local);
+    if (!fits)
+        return err_set(err,
+                       "--cluster %s: a node has %u GPUs, but there are %u "
+                       "ranks on each (--nproc-per-node)",
+                       name, width, launch->local);
+    return nodes <= most
+               ? 0
+               : err_set(err,
+                         "--cluster %s: its network has %u nodes, and %u "
+                         "ranks, %u on each, take %u",
+                         name, most, launch->world, used, nodes);
 }
 
 static int check_clock(const struct run_options *o, struct err *err)

@@ -11,6 +11,7 @@
 #include "fits/cost_fit.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/quiet_job.h"
+#include "memsim/cluster/batch_groups.h"
 #include "memsim/cluster/collate.h"
 #include "memsim/cluster/comm_width.h"
 #include "memsim/report/chakra.h"
@@ -18,6 +19,7 @@
 #include "memsim/report/result_read.h"
 #include "memsim/report/result_verdict.h"
 #include "memsim/report/time_diff.h"
+#include "memsim/report/time_report.h"
 #include "memsim/run/rundir.h"
 #include "memsim/time/dependencies.h"
 #include "memsim/time/flow_plan.h"
@@ -317,11 +319,13 @@ static struct comm_classes classes_make(const struct job *j)
     uint32_t last = 0;
     bool stands = false;
 
-    for (size_t i = 0; i < j->count; i++)
+    for (size_t i = 0; i < j->count; i++) {
+        last = j->of[i]->rank > last ? j->of[i]->rank : last;
         for (uint32_t r = 0; rank_set_next(&j->of[i]->members, r, &r); r++) {
             stands |= r != j->of[i]->rank;
             last = r > last ? r : last;
         }
+    }
     if (!stands)
         return classes;
     classes.world = last + 1;
@@ -330,8 +334,7 @@ static struct comm_classes classes_make(const struct job *j)
     for (size_t i = 0; i < j->count; i++) {
         for (uint32_t r = 0; rank_set_next(&j->of[i]->members, r, &r); r++)
             classes.stands[r] = j->of[i]->rank;
-        if (j->of[i]->rank < classes.world)
-            classes.stands[j->of[i]->rank] = j->of[i]->rank;
+        classes.stands[j->of[i]->rank] = j->of[i]->rank;
     }
     return classes;
 }
@@ -650,6 +653,29 @@ static void ranks_take(const struct job *j, struct timing_rank *timed,
     }
 }
 
+/* Which ranks work on one batch. */
+static void job_batches(const struct job *j, const bool *owns)
+{
+    const struct comm_log **logs = job_logs(j);
+    unsigned *knows = xcalloc(j->count + 1, sizeof *knows);
+    uint64_t *groups = xcalloc(j->count + 1, sizeof *groups);
+    bool known = j->count > 0;
+
+    for (size_t i = 0; i < j->count; i++) {
+        known &= !logs[i]->imported && logs[i]->world > 0;
+        knows[i] = owns[i] ? time_input_known(j->of[i]->timing) : 0;
+    }
+    if (known)
+        j->result->batch_groups =
+            batch_groups(logs, j->count,
+                         j->classes.world ? &j->classes : NULL, knows, groups);
+    for (size_t i = 0; i < j->count; i++)
+        j->of[i]->batches += groups[i];
+    free(groups);
+    free(knows);
+    free(logs);
+}
+
 /* Can the data-parallel width be another one? Says what that changes. */
 static int job_widen(const struct job *j, struct err *err)
 {
@@ -693,6 +719,7 @@ int output_time_job(const struct output_time *t, struct result *result,
     job_judge(&j);
     bool *owns = xcalloc(j.count + 1, sizeof *owns);
     ranks_take(&j, timed, owns);
+    job_batches(&j, owns);
     if (!t->changes_memory)
         time_notes(result);
     rc = write_timelines(&j, owns, err);

@@ -129,6 +129,8 @@ struct result_rank {
     struct result_device *devices; /* by index; only those it used */
     size_t device_count;
     struct timing *timing; /* of its steps; NULL: not known */
+    uint64_t batches; /* of result.batch_groups: those whose batch is that of a
+                         rank which it stands for */
     struct time_log *step; /* the typical one, for --html; NULL: not asked */
 };
 
@@ -221,6 +223,8 @@ struct result {
     size_t stray_count;
     bool children_ignored; /* --ignore-children: they decide nothing */
     uint64_t refused;      /* requests for memory that were refused */
+    uint64_t batch_groups; /* groups of ranks that work on one batch each; 0:
+                              it is not known which */
     bool cut_short; /* the recording of a process, or more, ends before it */
     bool endless;   /* a rank waits for what never comes */
     bool collectives_fail; /* --check-collectives, and some do not match or

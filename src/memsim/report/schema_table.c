@@ -267,8 +267,9 @@ const struct schema_object schema_objects[] = {
     {"tokens_per_second", "optional number", "tokens over time.step_ns"},
     {"job", "optional throughput_job", "of all ranks together; not there where a rank says nothing"},
 )},
-{"throughput_job", "samples and tokens of all ranks, if each rank has its own batch; ranks that are tensor, context or pipeline parallel share one, and count once each", NULL, FIELDS(
+{"throughput_job", "samples and tokens of all ranks", NULL, FIELDS(
     {"ranks", "uint", "how many ranks were added"},
+    {"batches", "optional uint", "groups of ranks that work on one batch each: ranks that reduce activations in forward (tensor parallel), or send them on (pipelines), share one; absent: not known, and each rank counts with its own"},
     {"samples_per_second", "number", "of all ranks"},
     {"samples_per_second_per_gpu", "number", "the same by ranks"},
     {"tokens_per_second", "optional number", "of all ranks"},

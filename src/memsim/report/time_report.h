@@ -31,6 +31,10 @@ struct time_rate {
     double per_second; /* 0: not known */
     bool tokens;       /* else samples */
 };
+/* How much is known of what a step of T, or NULL, works on: 0 nothing, 1 its
+ * samples, 2 its tokens. */
+unsigned time_input_known(const struct timing *t);
+
 struct time_rate time_rate_of(const struct result *result);
 /* Tokens a second of the whole job, if each of its ranks has its own batch; 0:
  * not known. */

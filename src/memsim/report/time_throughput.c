@@ -11,8 +11,10 @@ struct throughput {
     const char *module;
     struct step_input input;
     double seconds, low, high; /* of the job's step, and its band */
-    /* Of all ranks, if no two of them work on the same batch. */
+    /* Of all ranks; GROUPS of them work on one batch each, or, where it is not
+     * known which (0), no two are taken to do so. */
     uint64_t ranks, samples, tokens; /* ranks 0: one rank says nothing */
+    uint64_t groups;
 };
 
 static unsigned knowledge(const struct step_input *input)
@@ -20,36 +22,45 @@ static unsigned knowledge(const struct step_input *input)
     return input->tokens ? 2 : input->samples > 0;
 }
 
-/* Adds the ranks of RESULT up, where all of them know as much as T's. */
+unsigned time_input_known(const struct timing *t)
+{
+    if (!t || !t->input_module || !timing_step_ns(t))
+        return 0;
+    return knowledge(&t->steps[t->typical].input);
+}
+
+/* Adds the ranks of RESULT up, where all whose batch counts know as much as
+ * T's. */
 static void job_sum(struct throughput *t, const struct result *result)
 {
     uint64_t ranks = 0;
 
     for (size_t i = 0; i < result->rank_count; i++) {
         const struct result_rank *rank = &result->ranks[i];
-        const struct timing *own = rank->timing;
-        uint64_t count = result_rank_count(rank);
+        uint64_t members = rank->members.count ? rank->members.count : 1;
+        uint64_t count = result->batch_groups ? rank->batches : members;
 
-        if (!own || !own->input_module || !timing_step_ns(own) ||
-            knowledge(&own->steps[own->typical].input) != knowledge(&t->input))
+        ranks += members;
+        if (!count)
+            continue;
+        if (time_input_known(rank->timing) != knowledge(&t->input))
             return;
+        const struct timing *own = rank->timing;
         t->samples += count * own->steps[own->typical].input.samples;
         t->tokens += count * own->steps[own->typical].input.tokens;
-        ranks += count;
     }
     t->ranks = ranks;
+    t->groups = result->batch_groups;
 }
 
-/* Of the first rank that knows most. What ranks share, as tensor-parallel ones
- * do, is not known: their sum is said to be one under a condition. */
+/* Of the first rank that knows most. */
 static struct throughput throughput_find(const struct result *result)
 {
     struct throughput found = {.rank = NULL};
 
     for (size_t i = 0; i < result->rank_count; i++) {
         const struct timing *t = result->ranks[i].timing;
-        if (!t || !t->input_module || !timing_step_ns(t) ||
-            knowledge(&t->steps[t->typical].input) <= knowledge(&found.input))
+        if (time_input_known(t) <= knowledge(&found.input))
             continue;
         found.rank = &result->ranks[i];
         found.module = t->input_module;
@@ -132,6 +143,19 @@ static void format_batch(const struct step_input *input, char *text,
         snprintf(text, size, "a batch of %" PRIu64, samples);
 }
 
+/* Who has a batch. */
+static void write_batches(const struct throughput *t, FILE *out)
+{
+    if (!t->groups)
+        fprintf(out, "if each has its own batch\n");
+    else if (t->groups == t->ranks)
+        fprintf(out, "each with its own batch\n");
+    else if (t->groups == 1)
+        fprintf(out, "on one batch\n");
+    else
+        fprintf(out, "on %" PRIu64 " batches\n", t->groups);
+}
+
 void time_throughput_write(const struct result *result, FILE *out)
 {
     const struct throughput t = throughput_find(result);
@@ -145,10 +169,10 @@ void time_throughput_write(const struct result *result, FILE *out)
         return;
     if (t.ranks > 1) {
         write_rate(&t, all / (double)t.ranks, what, " a GPU", out);
-        fprintf(out, "  %-16s %s %s/s by %" PRIu64
-                     " ranks, if each has its own batch\n",
-                "", format_rate(all / t.seconds, rate, sizeof rate), what,
+        fprintf(out, "  %-16s %s %s/s by %" PRIu64 " ranks, ", "",
+                format_rate(all / t.seconds, rate, sizeof rate), what,
                 t.ranks);
+        write_batches(&t, out);
         return;
     }
     write_rate(&t, one, what, result->rank_count > 1 ? " of one rank" : "",
@@ -181,6 +205,8 @@ static void job_json(cJSON *to, const struct throughput *t)
     double ranks = (double)t->ranks;
 
     json_add_uint(to, "ranks", t->ranks);
+    if (t->groups)
+        json_add_uint(to, "batches", t->groups);
     cJSON_AddNumberToObject(to, "samples_per_second", samples);
     cJSON_AddNumberToObject(to, "samples_per_second_per_gpu", samples / ranks);
     if (!t->tokens)
