@@ -711,6 +711,18 @@ torch.unique(torch.randn(100, 4, device="cuda").argmax(1))
 
 
 @test
+def only_what_decides_something_is_a_guess_of_places():
+    report, _ = run("""
+x = torch.randn(4, 16, device="cuda") @ torch.randn(16, 1000, device="cuda")
+at = x.argmax(-1, keepdim=True)
+x.scatter_(1, at, x.gather(1, at) / 2)
+nn.functional.one_hot(x[:, :8].argmax(-1), 8)
+""")
+    equal([(g["operator"], g["elements"], g["chosen"])
+           for g in report["guesses"]], [("aten::scatter_", 8, 1)])
+
+
+@test
 def each_number_read_that_is_not_known_is_listed():
     report, _ = run("""
 class Count(nn.Module):

@@ -64,23 +64,19 @@ static bool index_load(const struct compute_bounds *b,
     return *index >= 0;
 }
 
-enum place { PLACE_NONE, PLACE_KNOWN, PLACE_GUESSED };
-
-/* The same of index number I of those that C writes to. Where it is not known,
- * a policy says which place it is. */
-static enum place place_load(const struct compute *c,
-                             const struct compute_bounds *b,
-                             const struct kernel_launch *launch,
-                             uint64_t address, uint64_t i, int64_t *place)
+/* An index, number I of those that C writes to, is not known: a policy says
+ * which PLACE of SIZE it is, where what is at TO or comes FROM there is known.
+ * False where that does not matter. */
+static bool place_decide(const struct compute *c,
+                         const struct kernel_launch *launch, int64_t size,
+                         uint64_t i, const uint64_t addresses[2],
+                         int64_t *place)
 {
-    bool known = true;
-
-    if (!index_load(b, launch, address, place, &known))
-        return PLACE_NONE;
-    if (known)
-        return PLACE_KNOWN;
-    *place = (int64_t)compute_place_guess(c, launch, (uint64_t)b->size, i);
-    return PLACE_GUESSED;
+    if (!values_known(addresses[0], c->bytes) &&
+        !(addresses[1] && values_known(addresses[1], c->bytes)))
+        return false;
+    *place = (int64_t)compute_place_guess(c, launch, (uint64_t)size, i);
+    return true;
 }
 
 /* vectorized_gather_kernel (char *out, const char *in, const index_t *index,
@@ -127,9 +123,13 @@ bool compute_gather_rows_parse(const char *name, struct compute *c)
  * count, char *indices[25], int64_t sizes[25], strides[25], ... */
 static bool index_offset(const struct compute *c,
                          const struct kernel_launch *launch, uint64_t i,
-                         uint64_t shift, int64_t *offset, bool *known)
+                         const uint64_t offsets[3], int64_t *offset,
+                         bool *known)
 {
     const char *closure = launch->arguments[1];
+    const uint64_t places[] = {word_at(closure, AFTER_OFFSETS(3)) + offsets[0],
+                               word_at(closure, AFTER_OFFSETS(3) + 8) +
+                                   offsets[1]};
     const char *words = closure + AFTER_OFFSETS(3) + 16;
     uint64_t count = word_at(words, 0) & UINT32_MAX;
     int64_t index;
@@ -138,14 +138,16 @@ static bool index_offset(const struct compute *c,
     for (uint32_t k = 0; k < count; k++) {
         int64_t size = (int64_t)word_at(words, 8 + 200 + 8 * k);
         int64_t stride = (int64_t)word_at(words, 8 + 400 + 8 * k);
-        uint64_t at = word_at(words, 8 + 8 * k) + shift;
+        bool own = true;
         const struct compute_bounds bounds =
             bounds_of("an index of a tensor", NUMBER_I64, size, true);
 
-        if (!(c->form == FORM_GET
-                  ? index_load(&bounds, launch, at, &index, known)
-                  : place_load(c, &bounds, launch, at, i, &index)))
+        if (!index_load(&bounds, launch, word_at(words, 8 + 8 * k) + offsets[2],
+                        &index, &own))
             return false;
+        if (!own && c->form == FORM_PUT)
+            own = place_decide(c, launch, size, i, places, &index);
+        *known &= own;
         *offset += index * stride;
     }
     return true;
@@ -172,7 +174,7 @@ static void run_index(const struct compute *c,
         bool known = true;
 
         compute_offsets(closure, 3, i, offsets);
-        if (!index_offset(c, launch, i, offsets[2], &offset, &known))
+        if (!index_offset(c, launch, i, offsets, &offset, &known))
             continue;
         uint64_t to = out + offsets[0], from = in + offsets[1];
         if (c->form == FORM_GET)
@@ -205,15 +207,22 @@ static void run_index_dim(const struct compute *c,
         count * c->bytes > VALUES_COPY_BYTES)
         return;
     for (uint64_t i = 0; i < count; i++) {
+        bool known = true;
+
         compute_offsets(closure, (int)args, i, offsets);
-        if (!place_load(c, &bounds, launch, index + offsets[1], i, &place))
+        if (!index_load(&bounds, launch, index + offsets[1], &place, &known))
             continue;
-        uint64_t to = self + offsets[0] + (uint64_t)place * stride * c->bytes;
+        const uint64_t places[] = {
+            self + offsets[0], c->form == FORM_COPY ? source + offsets[2] : 0};
+        known = known || place_decide(c, launch, size, i, places, &place);
+        uint64_t to = places[0] + (uint64_t)place * stride * c->bytes;
         if (c->form == FORM_COPY)
             compute_move(to, source + offsets[2], c->bytes);
         else
             values_fill_as(to, closure + sizes + 16, c->bytes, 1,
                            compute_mark());
+        if (!known)
+            values_write(to, c->bytes, false);
     }
 }
 
@@ -292,26 +301,32 @@ static void scatter_element(const struct compute *c, const struct scatter *s,
     uint64_t offsets[3];
     int64_t place;
     long double a, b;
+    bool known = true;
 
     compute_offsets(s->closure, s->args, i, offsets);
-    enum place found = place_load(c, &s->bounds, launch,
-                                  s->index + offsets[s->args - 1], i, &place);
-    if (found == PLACE_NONE)
+    if (!index_load(&s->bounds, launch, s->index + offsets[s->args - 1], &place,
+                    &known))
         return;
-    uint64_t to = s->self + offsets[0], from = s->source + offsets[1];
-    if (found == PLACE_GUESSED && s->stride == 1) /* the others may be it */
-        values_mark_assumed(to, (uint64_t)s->bounds.size * c->bytes);
-    to += (uint64_t)place * s->stride * c->bytes;
+    uint64_t from = c->form == FORM_SCATTER_FILL ? 0 : s->source + offsets[1];
+    const uint64_t places[] = {s->self + offsets[0], from};
+    if (!known) {
+        known = place_decide(c, launch, s->bounds.size, i, places, &place);
+        if (known && s->stride == 1) /* the others may be it */
+            values_mark_assumed(places[0], (uint64_t)s->bounds.size * c->bytes);
+    }
+    uint64_t to = places[0] + (uint64_t)place * s->stride * c->bytes;
     if (c->form == FORM_SCATTER) {
         compute_move(to, from, c->bytes);
     } else if (c->form == FORM_SCATTER_FILL) {
         values_fill_as(to, &s->source, c->bytes, 1, compute_mark());
     } else {
-        bool known = compute_load(c->types[0], to, &a);
-
+        known &= compute_load(c->types[0], to, &a);
         known &= compute_load(c->types[0], from, &b);
         compute_store(c->types[0], to, c->operation(a, b, 0), known);
+        return;
     }
+    if (!known)
+        values_write(to, c->bytes, false);
 }
 
 static void gather_element(const struct compute *c, const struct scatter *s,
