@@ -138,6 +138,13 @@ class Spaces(Scratch):
                  "1000 }", "more than 200000 points")]:
             self.refused(text, words)
 
+    def test_an_old_python_without_tomli(self):
+        known, toml_file.tomllib = toml_file.tomllib, None
+        try:
+            self.refused("names.b = 1", "pip install tomli")
+        finally:
+            toml_file.tomllib = known
+
     def test_words(self):
         space = self.space('''
             [names]
