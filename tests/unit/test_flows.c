@@ -196,7 +196,7 @@ TEST(full_bisection_is_the_price)
                  "\"global_gbps\": 100, \"link_gbps\": 100"),
         NODES(4, "\"pattern\": \"torus\", \"sizes\": [2, 2], "
                  "\"link_gbps\": 100"),
-        NODES(4, "\"switches\": [\"s\"], \"links\": [], "
+        NODES(4, "\"switches\": [\"s\"], "
                  "\"attach\": [{\"nodes\": \"0-3\", \"switch\": \"s\"}]"),
     };
     uint64_t price = two_groups(

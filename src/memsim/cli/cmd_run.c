@@ -8,7 +8,6 @@
 
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
-#include "common/base/share.h"
 #include "fits/cluster.h"
 #include "memsim/advice/advice_run.h"
 #include "memsim/run/batch_cache.h"
@@ -296,34 +295,19 @@ static void *clock_make(const struct run_options *o, struct job *job)
     return image;
 }
 
-/* The number that the environment has as NAME; 0: none. */
-static uint32_t environment_number(const char *name)
-{
-    const char *text = getenv(name);
-    unsigned long number = text ? strtoul(text, NULL, 10) : 0;
-
-    return number <= RUN_RANKS_MAX ? (uint32_t)number : 0;
-}
-
 /* Several nodes have a network. Where none is named, the usual one of such
  * GPUs is assumed. */
 static void assume_cluster(struct run_options *o, const struct job *job)
 {
-    const struct launch *l = &job->launch;
-    bool ours = l->world != 0;
-    uint32_t world = ours ? l->world : environment_number("WORLD_SIZE");
-    uint32_t local = ours ? l->local : environment_number("LOCAL_WORLD_SIZE");
     struct cluster cluster;
 
-    if (o->output.cluster || !local || world <= local || o->real_clock)
+    if (o->output.cluster || o->real_clock)
         return;
-    o->output.cluster = output_cluster_assumed(
-        share_is_path(o->job.gpu) ? o->job.gpu : job->gpu.name, local,
-        &cluster);
+    o->output.cluster = output_cluster_of_job(job, &cluster);
     if (!o->output.cluster)
         return;
     if (!o->output.quiet)
-        cmd_note("%u ranks on several nodes, and no --cluster: %s (%s)", world,
+        cmd_note("the job has several nodes, and no --cluster: %s (%s)",
                  cluster.about, cluster.name);
     cluster_fini(&cluster);
 }

@@ -13,6 +13,7 @@
 #include "common/base/json_text.h"
 #include "common/base/text_clean.h"
 #include "common/base/xmalloc.h"
+#include "fits/cluster.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/compare_output.h"
 #include "memsim/cli/input_run.h"
@@ -151,14 +152,20 @@ static char *words_of(const struct sweep *s, size_t at)
 static int run_one(struct sweep_run *s, const char *path, bool *failed,
                    struct err *err)
 {
-    const struct output_options output = {
+    struct output_options output = {
         .json = path,
         .quiet = true,
         .cluster = s->options->output.common.cluster};
     const struct output_sources sources = {0};
     struct rundir dir;
     bool told = false;
+    struct cluster assumed;
 
+    if (!output.cluster) {
+        output.cluster = output_cluster_of_job(&s->job, &assumed);
+        if (output.cluster)
+            cluster_fini(&assumed);
+    }
     s->job.output = quiet_output();
     if (s->job.output < 0)
         return err_set(err, "cannot write to a temporary file; set TMPDIR"),

@@ -23,6 +23,7 @@
 #include "memsim/report/flame.h"
 #include "memsim/report/report_html.h"
 #include "memsim/report/law_report.h"
+#include "memsim/run/job.h"
 #include "memsim/report/result_host.h"
 #include "fits/cluster_gpu.h"
 #include "fits/machine.h"
@@ -110,6 +111,33 @@ const char *output_cluster_assumed(const char *gpu, uint32_t local,
         gpu = path;
     snprintf(name, sizeof name, "%s:%" PRIu32, gpu, local);
     return cluster_load(name, cluster, &ignored) ? NULL : name;
+}
+
+/* The number that the environment has as NAME; 0: none. */
+static uint32_t environment_number(const char *name)
+{
+    const char *text = getenv(name);
+    unsigned long number = text ? strtoul(text, NULL, 10) : 0;
+
+    return number <= RUN_RANKS_MAX ? (uint32_t)number : 0;
+}
+
+const char *output_cluster_of_job(const struct job *job,
+                                  struct cluster *cluster)
+{
+    const struct launch *l = &job->launch;
+    uint32_t world = l->world, local = l->local;
+
+    if (!world) {
+        world = environment_number("WORLD_SIZE");
+        local = environment_number("LOCAL_WORLD_SIZE");
+    }
+    if (!local || world <= local)
+        return NULL;
+    return output_cluster_assumed(share_is_path(job->options.gpu)
+                                      ? job->options.gpu
+                                      : job->gpu.name,
+                                  local, cluster);
 }
 
 void output_cluster_follow(struct output_options *options, const char *gpu)

@@ -165,6 +165,11 @@ struct cluster;
 const char *output_cluster_assumed(const char *gpu, uint32_t local,
                                    struct cluster *cluster);
 
+/* The same for JOB, where it has several nodes; NULL: it has not. */
+struct job;
+const char *output_cluster_of_job(const struct job *job,
+                                  struct cluster *cluster);
+
 /* What was recorded on nodes of a GPU that were assumed is replayed on nodes of
  * GPU. */
 void output_cluster_follow(struct output_options *options, const char *gpu);

@@ -22,7 +22,8 @@ void net_sort(struct net_graph *g)
 {
     uint32_t at = 0;
 
-    qsort(g->link, g->links, sizeof *g->link, link_compare);
+    if (g->links)
+        qsort(g->link, g->links, sizeof *g->link, link_compare);
     for (uint32_t s = 0; s <= g->switches; s++) {
         while (at < g->links && g->link[at].from < s)
             at++;
