@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scripts that run out of memory, each for a reason of its own, for
-test_advice_edits.py: how much memory there is, and which advice makes it fit."""
+edit_client.py: how much memory there is, and which advice makes it fit."""
 import dataclasses
 
 HEAD = """
