@@ -114,8 +114,9 @@ def an_agent_makes_a_job_fit():
                       options=["--gpu", "l4", "--advice"], cwd=scratch)
         equal((told["verdict"], told["exit_status"]), ("oom", 120))
         assert "OutOfMemoryError" in told["printed"]["stderr"]
-        advice = next(a for a in c.call("advise", directory=before)["advice"]
-                      if a["fits"] and a["change"]["edits"])
+        advice = min((a for a in c.call("advise", directory=before)["advice"]
+                      if a["fits"] and a["change"]["edits"]),
+                     key=lambda a: len(a["change"]["edits"]))
         edits = [e for e in advice["change"]["edits"] if e["old"]]
         equal([e["kind"] for e in edits], ["call"])
         script.write_text(JOB.replace(edits[0]["old"], edits[0]["new"]))
@@ -154,7 +155,8 @@ def a_search_finds_the_largest_batch():
     with tempfile.TemporaryDirectory() as scratch, client() as c:
         pathlib.Path(scratch, "job.py").write_text(JOB)
         pathlib.Path(scratch, "space.toml").write_text(
-            "[names]\nbatch = [1, 2, 64]\n[objective]\ngoal = \"batch\"\n")
+            "[names]\nbatch = [1, 2, 64]\n[objective]\ngoal = \"batch\"\n"
+            "batch = \"batch\"\n")
         told = c.call("search", space="space.toml", cwd=scratch,
                       options=["--gpu", "l4"],
                       command=[f"{VENV}/bin/python", "job.py", "{batch}"])
