@@ -94,7 +94,7 @@ class Script:
     memory_mib: int
     by: str  # is in the text of the advice that makes it fit
     code: str
-    error: float = 0.05  # of the predicted peak of used memory
+    error: float = 0.05  # of the predicted peak of used memory, as measured
     libraries: tuple = ()
     options: tuple = ()  # of the script
     memsim: tuple = ()  # of memsim run
@@ -273,7 +273,7 @@ with torch.no_grad():
     for step in range(40):
         predictions.append(net(batch()))
 print(torch.cat([p.cpu() for p in predictions]).shape)
-""", error=0.15),
+""", error=0.25),
     Script("losses_of_validation", 1500, "what lists keep", """
 class Runner:
     def __init__(self):
@@ -296,10 +296,13 @@ for step in range(48):
     optimizer.step()
     optimizer.zero_grad()
 """, error=0.15),
-    Script("fragments", 1500, "expandable segments", """
-for size in range(40, 400, 24):
-    held = torch.empty(size << 20, dtype=torch.uint8, device="cuda")
-    del held
+    Script("fragments", 2100, "expandable segments", """
+kept = []
+for i in range(8):  # what is left of each segment is too little for the next
+    size = 200 + 24 * i << 20
+    torch.empty(size, dtype=torch.uint8, device="cuda")
+    size = 110 + 13 * i << 20
+    kept.append(torch.empty(size, dtype=torch.uint8, device="cuda"))
 """),
     Script("a_batch_too_big", 1500, "largest batch that fits", """
 net = Net().cuda()
@@ -309,8 +312,8 @@ for step in range(2):
     y = net(batch(rows))
     del y
 """, options=("--batch", "40")),
-    Script("parameters_on_each_rank", 1900, "FSDP over 8 GPUs", RANKS + """
+    Script("parameters_on_each_rank", 2200, "FSDP over 8 GPUs", RANKS + """
 net = nn.parallel.DistributedDataParallel(Net(16, 1024).cuda())
 """ + ADAM + LOOP.replace("batch()", "batch(64, 1024)"),
-           memsim=("--nproc-per-node", "8"), error=0.15),
+           memsim=("--nproc-per-node", "8"), error=0.4),
 ]
