@@ -15,6 +15,7 @@
 #include "capture/core/base/lock.h"
 #include "capture/core/run/clock.h"
 #include "capture/core/run/host_use.h"
+#include "capture/core/run/instance.h"
 #include "capture/core/run/live.h"
 #include "capture/core/run/peers.h"
 #include "capture/core/run/record.h"
@@ -281,7 +282,7 @@ void process_explain(void)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
     char line[1024];
-    const char *path = getenv("MEMSIM_SESSION");
+    const char *path = getenv(INSTANCE_SESSION);
 
     if (!session_error || !path || atomic_flag_test_and_set(&said))
         return;
@@ -383,11 +384,11 @@ static void process_exit(int status, void *unused)
 
 __attribute__((constructor)) static void process_start(void)
 {
-    const char *path = getenv("MEMSIM_SESSION");
+    const char *path = getenv(INSTANCE_SESSION);
 
     if (!path)
         return;
-    session_handover_read(&handover, getenv(SESSION_HANDOVER));
+    session_handover_read(&handover, getenv(INSTANCE_HANDOVER));
     session_error = session_table_open(&table, path, handover.session);
     session = table.session;
     host_use_begin(session);
