@@ -206,6 +206,6 @@ elif os.environ.get(_SESSION):
     sys.meta_path.insert(0, _Finder("torch", _follow))
     sys.meta_path.insert(0, _Finder("safetensors", _follow_safetensors))
     sys.meta_path.insert(0, _Finder("jax", _follow_jax))
-    if os.environ.get("MEMSIM_STEP_MARK"):
-        _start("steps", "calls of --step-mark's function are not marked")
+if os.environ.get(_SESSION) and os.environ.get("MEMSIM_STEP_MARK"):
+    _start("steps", "calls of --step-mark's function are not marked")
 _hand_over()
