@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import MEMSIM, equal, main, test
+from harness import MEMSIM, equal, main, memsim, test
 
 TRAIN = """
 import torch
@@ -123,6 +123,17 @@ def its_peaks_are_equal_and_its_works_have_times():
 
 def gpu(run):
     return run.json["ranks"][0]["devices"][0]
+
+
+@test
+def the_estimate_beside_it_has_the_same_blocks():
+    with tempfile.TemporaryDirectory() as folder:
+        Run(folder, TRAIN, real=False)
+        Run(folder, TRAIN, real=True)
+        text = memsim("diff", "--truth", f"{folder}/plain", f"{folder}/real")
+    assert "the allocator has the same 198 events in both" in text, text
+    for name in "peak allocated", "peak reserved", "peak used":
+        assert re.search(name + r" .* \+0\.00%", text), text
 
 
 @test

@@ -14,6 +14,7 @@
 #include "memsim/run/batch_guess.h"
 #include "memsim/cli/batch_find.h"
 #include "memsim/cli/cmd.h"
+#include "memsim/cli/corrections.h"
 #include "memsim/cli/job_start.h"
 #include "memsim/cli/kept_options.h"
 #include "memsim/cli/live.h"
@@ -34,6 +35,7 @@ struct run_options {
     bool no_modules, real_init, real_clock, late_frees, kill_with_memsim, live;
     bool real;
     uint64_t cap_bytes;
+    const char *corrections;
     struct output_options output;
 };
 
@@ -47,6 +49,9 @@ static const struct option_row rows[] = {
              "with their times, instead of simulating"},
     {"cap", 0, OPTION_BYTES, "SIZE", ROW(cap_bytes),
      .help = "with --real: each GPU has no more memory than this"},
+    {"corrections", 0, OPTION_STRING, "FILE.json", ROW(corrections),
+     .help = "what a real run taught of the GPU: memory of context and\n"
+             "libraries, factors of times (memsim diff --truth)"},
     {"no-modules", 0, OPTION_FLAG, NULL, ROW(no_modules),
      .group = "Run",
      .help = "do not record which module, phase and operator each\n"
@@ -373,6 +378,28 @@ static int check(const struct run_options *o, const struct job *job,
                : 0;
 }
 
+/* What --corrections says of JOB's GPU, and of the times unless --scale was
+ * given; *SCALE is to be freed. Returns 0 or -1. */
+static int correct(struct run_options *o, struct job *job, char **scale,
+                   struct err *err)
+{
+    struct corrections c;
+
+    *scale = NULL;
+    if (!o->corrections)
+        return 0;
+    if (o->real)
+        return err_set(err, "--corrections are for simulated GPUs, not for "
+                            "--real");
+    if (corrections_read(&c, o->corrections, err) ||
+        corrections_apply(&c, &job->gpu, err))
+        return -1;
+    *scale = o->output.scale ? NULL : corrections_scale(&c);
+    if (*scale)
+        o->output.scale = *scale;
+    return 0;
+}
+
 /* Runs JOB, with the clock that its command sees, and shows it meanwhile. */
 static int run_watched(struct run_options *o, struct job *job,
                        char *const *invocation)
@@ -402,6 +429,7 @@ static int start(int argc, char **argv, char *const *invocation)
     struct err err = {""};
     const char *default_gpu = o.job.gpu;
     struct real_cards cards;
+    char *scale;
     int status = cmd_start(&options, argc, argv, &o, &operands, CMD_RUN_FAILED);
 
     if (status >= 0)
@@ -431,7 +459,10 @@ static int start(int argc, char **argv, char *const *invocation)
     job.cap_bytes = o.cap_bytes;
     if (o.real && run_real_start(&job, &cards, o.output.quiet, &err))
         return cmd_fail(CMD_RUN_FAILED, &err);
+    if (correct(&o, &job, &scale, &err))
+        return cmd_fail(CMD_RUN_FAILED, &err);
     status = run_watched(&o, &job, invocation);
+    free(scale);
     launch_fini(&job.launch);
     return status;
 }
