@@ -20,7 +20,8 @@ int corrections_write(const struct corrections *c, const char *path,
                       struct err *err);
 int corrections_read(struct corrections *c, const char *path, struct err *err);
 
-/* GPU, which C has to be of, gets what C says of its memory. Returns 0 or -1. */
+/* GPU, which C has to be of, gets what C says of its memory. Returns 0 or -1.
+ */
 int corrections_apply(const struct corrections *c, struct gpu *gpu,
                       struct err *err);
 

@@ -6,8 +6,8 @@
 
 #include "memsim/cli/output.h"
 
-/* Compares the directories ESTIMATE and RUN. SAVE: the file that what was learnt
- * is written to, or NULL. Returns 0, or -1 with ERR set. */
+/* Compares the directories ESTIMATE and RUN. SAVE: the file that what was
+ * learnt is written to, or NULL. Returns 0, or -1 with ERR set. */
 int diff_truth(const char *estimate, const char *run, const char *save,
                const struct output_options *options, struct err *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What one side of `memsim diff --truth' did: an estimate, or the same script on
- * a real GPU. */
+ * What one side of `memsim diff --truth' did: an estimate, or the same script
+ * on a real GPU. */
 #ifndef MEMSIM_MEMSIM_TIME_TRUTH_SIDE_H
 #define MEMSIM_MEMSIM_TIME_TRUTH_SIDE_H
 
