@@ -28,8 +28,7 @@ FRAMES = 8  # in so many functions;
 GROWTHS = 2  # a list that grew so often grows
 
 after_import = None  # sitecustomize.py's
-_LIBRARY = globals().get("LIBRARY", "libmemsim.so")  # as sitecustomize.py says
-_core = ctypes.PyDLL(_LIBRARY)
+_core = ctypes.PyDLL("libmemsim.so")
 _here = os.path.dirname(os.path.abspath(__file__))
 _directory = os.getcwd()  # that paths in code are relative to
 _libraries = _here,  # where no file is the user's own

@@ -16,12 +16,6 @@ import os
 import sys
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-# A copy of this folder serves libmemsim-real.so (capture/real), and starts only
-# what says whose memory it is.
-_REAL = os.path.basename(os.path.dirname(_HERE)) == "real"
-_LIBRARY = "libmemsim-real.so" if _REAL else "libmemsim.so"
-_PREFIX = "_memsim_real_" if _REAL else "_memsim_"
-_SESSION = "MEMSIM_REAL_SESSION" if _REAL else "MEMSIM_SESSION"
 
 
 def _died_of_oom(error):
@@ -49,7 +43,7 @@ def _tell_framework():
     for module, name in _FRAMEWORKS:
         if module in sys.modules:
             import ctypes
-            ctypes.CDLL(_LIBRARY).memsim_process_setting(
+            ctypes.CDLL("libmemsim.so").memsim_process_setting(
                 f"framework={name}".encode())
             return
 
@@ -60,7 +54,7 @@ def _at_exit():
     error = getattr(sys, "last_value", None)  # set once it was printed
     if _died_of_oom(error):
         import ctypes
-        ctypes.CDLL(_LIBRARY).memsim_process_died_of_oom()
+        ctypes.CDLL("libmemsim.so").memsim_process_died_of_oom()
 
 
 def _follow_jax():
@@ -120,9 +114,8 @@ def _start(name, what):
     """Starts NAME.py, which serves WHAT."""
     try:
         spec = importlib.util.spec_from_file_location(
-            _PREFIX + name, os.path.join(_HERE, f"{name}.py"))
+            f"_memsim_{name}", os.path.join(_HERE, f"{name}.py"))
         module = importlib.util.module_from_spec(spec)
-        module.LIBRARY = _LIBRARY
         sys.modules[spec.name] = module  # where torch.compile looks for it
         spec.loader.exec_module(module)
         module.after_import = _after_import
@@ -134,25 +127,17 @@ def _start(name, what):
 def _count():
     """What imports torch has memory on the host, if only that of torch."""
     import ctypes
-    ctypes.CDLL(_LIBRARY).memsim_host_state(0, 0, 0)
-
-
-def _tell_whose():
-    """Which limits, groups and modules there are."""
-    _count()
-    _start("limits", "memory limits are not recorded")
-    _start("groups", "members of process groups are not known")
-    if os.environ.get("MEMSIM_MODULES") != "0":
-        _start("places", "where advice changes the script is not known")
-        _start("modules", "modules are not told apart")
-        _start("compiled", "modules under torch.compile are not told apart")
+    ctypes.CDLL("libmemsim.so").memsim_host_state(0, 0, 0)
 
 
 def _follow():
     _start("marks", "what the program writes has no mark of memsim")
+    _count()
+    _start("limits", "memory limits are not recorded")
     _start("inductor", "max-autotune compares what has no price")
     _start("reaches", "how far Triton's kernels reach is not known")
     _start("stores", "what Triton's kernels store to is not known")
+    _start("groups", "members of process groups are not known")
     _start("flash", "flash_attn needs its own extension")
     if os.environ.get("MEMSIM_REAL_INIT") != "1":
         _start("host", "large host tensors are initialized")
@@ -162,7 +147,10 @@ def _follow():
         _start("world", "ranks that are not run are waited for")
     if os.environ.get("MEMSIM_LAUNCHER"):
         _start("launcher", "the launcher starts no script")
-    _tell_whose()
+    if os.environ.get("MEMSIM_MODULES") != "0":
+        _start("places", "where advice changes the script is not known")
+        _start("modules", "modules are not told apart")
+        _start("compiled", "modules under torch.compile are not told apart")
 
 
 def _follow_safetensors():
@@ -195,17 +183,24 @@ def _hand_over():
             sys.modules["sitecustomize"] = this
 
 
-if os.environ.get(_SESSION) and _REAL:
-    atexit.register(_at_exit)
-    sys.meta_path.insert(0, _Finder("torch", _tell_whose))
-elif os.environ.get(_SESSION):
+def _offer():
+    """A Python that has imported torch already may run this program."""
+    if os.environ.get("MEMSIM_WARM") and "torch" not in sys.modules:
+        sys.path.insert(0, _HERE)
+        import warm
+        del sys.path[0]
+        warm.offer()
+
+
+if os.environ.get("MEMSIM_SESSION"):
+    _offer()
     atexit.register(_at_exit)
     if os.environ.get("MEMSIM_WRITE_THROUGH") != "1":
         for _name in _SERVICES:
             sys.meta_path.insert(0, _Finder(_name, _keeper(_name)))
-    sys.meta_path.insert(0, _Finder("torch", _follow))
+    _after_import("torch", _follow)
     sys.meta_path.insert(0, _Finder("safetensors", _follow_safetensors))
     sys.meta_path.insert(0, _Finder("jax", _follow_jax))
-if os.environ.get(_SESSION) and os.environ.get("MEMSIM_STEP_MARK"):
-    _start("steps", "calls of --step-mark's function are not marked")
+    if os.environ.get("MEMSIM_STEP_MARK"):
+        _start("steps", "calls of --step-mark's function are not marked")
 _hand_over()

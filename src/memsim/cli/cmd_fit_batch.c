@@ -8,6 +8,7 @@
 #include "common/base/xmalloc.h"
 #include "memsim/report/batch_report.h"
 #include "memsim/run/batch_cache.h"
+#include "memsim/run/warm.h"
 #include "memsim/cli/batch_find.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/job_start.h"
@@ -133,7 +134,9 @@ static int fit(const struct fit_options *o, const struct job *job)
     else if ((f.programs = job_programs(&err))) {
         f.report.search.capacity_bytes = batch_capacity(job);
         f.cache = cache_find(o);
+        warm_begin();
         status = batch_find_run(&f, &err);
+        warm_end();
         f.report.result.exit_status = status ? status : status_of(&f.report);
         if (!status)
             status = tell(&f, o, &err);

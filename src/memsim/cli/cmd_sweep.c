@@ -25,6 +25,7 @@
 #include "memsim/run/ranks.h"
 #include "memsim/run/spawn.h"
 #include "memsim/run/sweep.h"
+#include "memsim/run/warm.h"
 #include "memsim/run/workers.h"
 
 struct sweep_options {
@@ -416,7 +417,8 @@ static int tell(const struct sweep_run *s, struct err *err)
     return rc;
 }
 
-static int sweep_all(struct sweep_run *s, struct err *err)
+/* Runs what has to be run. Returns 0, or memsim's exit status with ERR set. */
+static int run_all(struct sweep_run *s, struct err *err)
 {
     int status = s->options->jobs > 1 ? run_ahead(s, err) : 0;
     bool interrupted = quiet_interrupted();
@@ -427,6 +429,14 @@ static int sweep_all(struct sweep_run *s, struct err *err)
         if (quiet_interrupted() && !interrupted)
             break;
     }
+    return status;
+}
+
+static int sweep_all(struct sweep_run *s, struct err *err)
+{
+    warm_begin();
+    int status = run_all(s, err);
+    warm_end();
     if (status)
         return status;
     if (tell(s, err))

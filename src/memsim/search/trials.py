@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 
 from . import SearchError
 from .measure import PRINTED, measure
@@ -50,6 +51,16 @@ def cpu_parts(count):
         return [{cpus[i % len(cpus)]} for i in range(count)]
     return [set(cpus[i * len(cpus) // count:(i + 1) * len(cpus) // count])
             for i in range(count)]
+
+
+def make_warm():
+    """A folder for Pythons that have imported PyTorch (capture/py/warm.py);
+    "" where the user has named one, or none."""
+    if "MEMSIM_WARM" in os.environ:
+        return ""
+    folder = tempfile.mkdtemp(prefix="memsim-warm-")
+    with open(os.path.join(folder, "eager"), "w", encoding="ascii"):
+        return folder
 
 
 LIBC = ctypes.CDLL(None)
@@ -102,10 +113,15 @@ class Local:
     def __init__(self, job, store, most):
         self.job, self.store, self.most = job, store, most
         self.parts = cpu_parts(most)
+        self.warm = make_warm()
         self.running = {}  # pid: (trial, process, place, directory)
 
     def has_room(self):
         return len(self.running) < self.most
+
+    def environment(self, trial):
+        warm = {"MEMSIM_WARM": self.warm} if self.warm else {}
+        return {**os.environ, **warm, **self.job.environment(trial.point)}
 
     def start(self, trial):
         directory = self.store.scratch(trial.key)
@@ -118,7 +134,7 @@ class Local:
             process = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, stdout=printed,
                 stderr=subprocess.STDOUT, start_new_session=True,
-                env={**os.environ, **self.job.environment(trial.point)},
+                env=self.environment(trial),
                 preexec_fn=lambda: prepare_child(parent, self.parts[place]))
         self.running[process.pid] = (trial, process, place, directory)
 
@@ -151,6 +167,8 @@ class Local:
             else:
                 break
         self.running.clear()
+        if self.warm:
+            shutil.rmtree(self.warm, ignore_errors=True)
 
 
 def refuse_memsim(trial):

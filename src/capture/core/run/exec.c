@@ -14,20 +14,20 @@
 #include <unistd.h>
 
 #include "capture/core/base/core.h"
-#include "capture/core/run/instance.h"
 #include "capture/core/run/loader.h"
 #include "capture/core/run/process.h"
 #include "common/base/elf.h"
+#include "common/trace/session_mail.h"
 
 /* What `memsim run` sets (src/memsim/run/spawn.c); a run has the first two. */
 static const char *const kept_names[] = {"LD_PRELOAD=",
-                                         INSTANCE_SESSION "=",
-                                         INSTANCE_MARK "=",
+                                         "MEMSIM_SESSION=",
+                                         "MEMSIM=",
                                          "PYTHONPATH=",
                                          "TRITON_LIBCUDA_PATH=",
                                          "USE_PYTORCH_KERNEL_CACHE=",
                                          "CUPY_CACHE_IN_MEMORY=",
-                                         INSTANCE_HANDOVER "="};
+                                         SESSION_HANDOVER "="};
 #define KEPT            ((int)(sizeof kept_names / sizeof *kept_names))
 #define KEPT_PRELOAD    0
 #define KEPT_SESSION    1
@@ -44,16 +44,24 @@ static bool has_name(const char *entry, const char *name)
 
 static bool preloads_us(const char *entry)
 {
-    return strstr(entry, INSTANCE_LIBRARY);
+    return strstr(entry, "libmemsim.so");
 }
 
 /* Not with getenv(): bash has its own, which finds nothing before main(). */
-__attribute__((constructor)) static void exec_start(void)
+static void environment_keep(void)
 {
     for (int i = 0; i < KEPT; i++)
         for (char **e = environ; *e; e++)
             if (has_name(*e, kept_names[i]))
                 kept[i] = strdup(*e);
+}
+
+static struct process_hook hook = {.at_enter = environment_keep};
+
+__attribute__((constructor)) static void exec_start(void)
+{
+    environment_keep();
+    process_hook_add(&hook);
 }
 
 static size_t environment_count(char *const envp[])
@@ -148,8 +156,7 @@ static bool is_reachable(void)
 {
     char path[PATH_MAX];
     int saved = errno;
-    int n = snprintf(path, sizeof path, "%s/" INSTANCE_LIBRARY,
-                     loader_directory());
+    int n = snprintf(path, sizeof path, "%s/libmemsim.so", loader_directory());
     bool found = !loader_directory()[0] || n >= (int)sizeof path ||
                  !access(path, F_OK);
 

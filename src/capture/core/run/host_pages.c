@@ -162,6 +162,11 @@ void host_pages_after_fork(void)
     forked = true;
 }
 
+void host_pages_alone(void)
+{
+    forked = false;
+}
+
 uint64_t host_pages_resident(void)
 {
     return forked ? file_bytes("/proc/self/smaps_rollup", "Private_")

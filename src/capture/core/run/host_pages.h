@@ -45,5 +45,7 @@ uint64_t host_pages_own(const struct host_ranges *ranges,
 /* Whether this process began as a copy of another one. */
 bool host_pages_forked(void);
 void host_pages_after_fork(void);
+/* It counts as if it had not. */
+void host_pages_alone(void);
 
 #endif

@@ -212,3 +212,8 @@ void host_use_after_fork(void)
     known = looked = rest = next_look_ns = 0;
     host_pages_after_fork();
 }
+
+void host_use_alone(void)
+{
+    host_pages_alone();
+}

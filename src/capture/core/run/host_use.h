@@ -38,5 +38,7 @@ void host_use_join(void);
 void host_use_begin(struct session *session);
 void host_use_end(void);
 void host_use_after_fork(void);
+/* What this process shares with the one that it was forked from is its own. */
+void host_use_alone(void);
 
 #endif

@@ -15,7 +15,6 @@
 #include "capture/core/base/lock.h"
 #include "capture/core/run/clock.h"
 #include "capture/core/run/host_use.h"
-#include "capture/core/run/instance.h"
 #include "capture/core/run/live.h"
 #include "capture/core/run/peers.h"
 #include "capture/core/run/record.h"
@@ -31,6 +30,10 @@ static struct session_handover handover;
 static bool begun, forked;
 static struct process_hook *hooks;
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The command line of a program that this process was forked for. */
+static char given_line[TRACE_TEXT_MAX];
+static size_t given_bytes;
 
 /* The environment that shapes what the allocator and the libraries do. */
 static const char *const settings[] = {
@@ -90,6 +93,10 @@ static uint32_t environment_number(const char *name, uint32_t otherwise)
 
 static size_t command_line(char *out, size_t size)
 {
+    if (given_bytes) {
+        memcpy(out, given_line, given_bytes < size ? given_bytes : size);
+        return given_bytes < size ? given_bytes : size;
+    }
     int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : read(fd, out, size);
 
@@ -282,7 +289,7 @@ void process_explain(void)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
     char line[1024];
-    const char *path = getenv(INSTANCE_SESSION);
+    const char *path = getenv("MEMSIM_SESSION");
 
     if (!session_error || !path || atomic_flag_test_and_set(&said))
         return;
@@ -382,17 +389,39 @@ static void process_exit(int status, void *unused)
     process_end((uint32_t)status & 0xff);
 }
 
-__attribute__((constructor)) static void process_start(void)
+static void session_enter(const char *path)
 {
-    const char *path = getenv(INSTANCE_SESSION);
-
-    if (!path)
-        return;
-    session_handover_read(&handover, getenv(INSTANCE_HANDOVER));
+    session_handover_read(&handover, getenv(SESSION_HANDOVER));
     session_error = session_table_open(&table, path, handover.session);
     session = table.session;
     host_use_begin(session);
     peers_enter();
+}
+
+/* The session has no name in a process that is to be forked for programs. */
+__attribute__((constructor)) static void process_start(void)
+{
+    const char *path = getenv("MEMSIM_SESSION");
+
+    if (!path)
+        return;
+    if (*path)
+        session_enter(path);
     pthread_atfork(fork_prepare, fork_parent, fork_child);
     on_exit(process_exit, NULL);
+}
+
+void memsim_process_enter(const char *line, size_t bytes)
+{
+    const char *path = getenv("MEMSIM_SESSION");
+
+    if (session || !path || !*path)
+        return;
+    given_bytes = bytes < sizeof given_line ? bytes : sizeof given_line;
+    memcpy(given_line, line, given_bytes);
+    host_use_alone();
+    session_enter(path);
+    for (const struct process_hook *h = hooks; h; h = h->next)
+        if (h->at_enter)
+            h->at_enter();
 }

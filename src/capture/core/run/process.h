@@ -5,6 +5,7 @@
 #define MEMSIM_CAPTURE_CORE_RUN_PROCESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "capture/core/base/core.h"
 #include "common/trace/session.h"
@@ -63,6 +64,11 @@ CORE_API void memsim_process_died_of_oom(void);
  * this process. */
 CORE_API void memsim_process_setting(const char *text);
 
+/* Called by py/warm_server.py: this process, which was in no run, is forked for
+ * a program whose command line is LINE, with a 0 after each word, and enters
+ * the run that the environment names now. */
+CORE_API void memsim_process_enter(const char *line, size_t bytes);
+
 /* CUDA has been initialized: no child that is forked from now on can use it. */
 void process_begin(void);
 
@@ -73,10 +79,11 @@ CORE_API bool memsim_process_forked(void);
 CORE_API void memsim_note(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
-/* Functions of folders above this one, called after this process's trace was
- * opened, and when the process ends, before its slot is released. HOOK must not
- * move. */
+/* Functions of others, called when the process enters a run after its start,
+ * after its trace was opened, and when it ends, before its slot is released.
+ * HOOK must not move. */
 struct process_hook {
+    void (*at_enter)(void);
     void (*at_open)(void);
     void (*at_end)(void);
     struct process_hook *next;

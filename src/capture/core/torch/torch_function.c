@@ -6,10 +6,7 @@
 
 void *torch_function(const char *library, const char *name)
 {
-    void *next = dlsym(RTLD_NEXT, name);
-
-    if (next)
-        return next;
     void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+
     return handle ? dlsym(handle, name) : NULL;
 }
