@@ -548,6 +548,8 @@ torch.zeros(113, dtype=torch.int64, device=dev).index_add_(0, big, big)
 torch.arange(2000, device=dev).view(50, 40).index_select(1, big[:30] % 40)
 torch.arange(120, device=dev).view(3, 40).index_select(1, big[:30] % 40)
 torch.tensor(400, device=dev) >= torch.arange(9, dtype=torch.int8, device=dev)
+torch.maximum(v.to(torch.uint8), torch.tensor(-1, dtype=torch.int8, device=dev))
+torch.full((9,), 3, dtype=torch.int8, device=dev) > torch.tensor(400, device=dev)
 torch.full((3, 9), 2 ** 62, device=dev).sum(1)
 torch.full((3, 9), 2 ** 62, device=dev).cumsum(1)
 torch.full((3, 9), 2 ** 62, device=dev) * 3 - v[0]

@@ -18,7 +18,7 @@ static bool input_constant(const struct loop *l, int i, long double *x)
         return false;
     if (mark == VALUES_ASSUMED)
         compute_assume();
-    *x = number_load(type, value);
+    *x = loop_input(l, i, number_load(type, value));
     return true;
 }
 

@@ -76,6 +76,9 @@ bool loop_is_certain(const struct loop *l);
 /* Computes the element INDEX and stores it. */
 void loop_element(const struct loop *l, uint64_t index, bool certain);
 
+/* What the functor takes the number X of input I for. */
+long double loop_input(const struct loop *l, int i, long double x);
+
 /* The output of inputs X. */
 long double loop_evaluate(const struct loop *l, const long double *x);
 

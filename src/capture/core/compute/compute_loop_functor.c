@@ -115,6 +115,19 @@ long double loop_evaluate(const struct loop *l, const long double *x)
     }
 }
 
+/* LoadWithCast: an integer wraps where the functor takes another type. */
+long double loop_input(const struct loop *l, int i, long double x)
+{
+    enum number_type from = l->types[i + 1], to = l->compute->types[i + 1];
+    unsigned char held[16];
+
+    if (number_is_float(from) || number_is_float(to) || to == NUMBER_BOOL ||
+        !number_bytes(to) || number_bytes(to) > number_bytes(from))
+        return x;
+    number_store(to, held, x);
+    return number_load(to, held);
+}
+
 static uint32_t functor_alignment(const struct compute *c)
 {
     uint32_t bytes = 1;

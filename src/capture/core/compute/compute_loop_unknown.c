@@ -119,26 +119,13 @@ static bool is_taken_for_true(const struct loop *l, const bool *known)
     return is_all_of_one(l) || is_better(l, known);
 }
 
-/* LoadWithCast: an integer X of type FROM wraps where the functor takes TO. */
-static long double narrow(enum number_type from, enum number_type to,
-                          long double x)
-{
-    unsigned char held[16];
-
-    if (number_is_float(from) || number_is_float(to) || to == NUMBER_BOOL ||
-        !number_bytes(to) || number_bytes(to) >= number_bytes(from))
-        return x;
-    number_store(to, held, x);
-    return number_load(to, held);
-}
-
 static void inputs_load(const struct loop *l, const uint64_t *offsets,
                         long double *x, bool *known)
 {
     for (int i = 0; i < l->inputs; i++) {
         known[i] = compute_load(l->types[i + 1],
                                 l->data[i + 1] + offsets[i + 1], &x[i]);
-        x[i] = narrow(l->types[i + 1], l->compute->types[i + 1], x[i]);
+        x[i] = loop_input(l, i, x[i]);
     }
 }
 
