@@ -161,8 +161,8 @@ class Setting:
     def introduce(self, store):
         """Lines before the first trial."""
         directions = self.pruner.directions
-        told = [f"{len(self.points)} points, {self.strategy}, for the best "
-                f"{GOALS[self.objective.goal]}; trials are kept in "
+        told = [f"{output.points_words(len(self.points))}, {self.strategy}, "
+                f"for the best {GOALS[self.objective.goal]}; trials are kept in "
                 f"{output.clean(store.directory)}"]
         if self.pruner.is_on and self.pruner.assumed and directions:
             told.append("memory is taken to grow with " + ", ".join(
@@ -184,21 +184,6 @@ class Setting:
                       show, self.limit(), self.patience())
 
 
-def interrupt(number, _):
-    raise trials.Interrupted(number)
-
-
-def catch_signals():
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, interrupt)
-
-
-def ignore_signals():
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-
-
 def run_search(search, show):
     """Runs it. Returns the signal that ended it, or 0."""
     ended = 0
@@ -206,7 +191,7 @@ def run_search(search, show):
         search.run()
     except trials.Interrupted as signalled:
         ended = signalled.args[0]
-        ignore_signals()
+        trials.ignore_signals()
     finally:
         search.runner.stop()
         show.end()
@@ -239,7 +224,7 @@ def start(words):
             for line in setting.introduce(store):
                 print(f"memsim: search: {line}", file=sys.stderr)
         search = setting.search(store, show)
-        catch_signals()
+        trials.catch_signals()
         signalled = run_search(search, show)
         tell(setting, search)
     finally:

@@ -19,7 +19,7 @@ PRUNED = {"memory": "by memory", "rule": "by a rule", "symmetric": "symmetric",
 GIB = 1 << 30
 
 
-# --- words ---------------------------------------------------------------------
+# --- words -------------------------------------------------------------------
 
 def clean(text):
     """TEXT without what a terminal would obey."""
@@ -29,6 +29,10 @@ def clean(text):
 def clean_lines(text):
     """The same, of text with several lines."""
     return "\n".join(map(clean, text.split("\n")))
+
+
+def points_words(count):
+    return "1 point" if count == 1 else f"{count} points"
 
 
 def point_words(point, names=None):
@@ -77,7 +81,7 @@ def round_batch(value):
     return int(-value // 1 + 1) if value % 1 else int(-value)
 
 
-# --- columns -------------------------------------------------------------------
+# --- columns -----------------------------------------------------------------
 
 def columns(search):
     """[(heading, function of a trial)], those that some trial has."""
@@ -115,13 +119,13 @@ def table(search, trials):
             "  " + row[-1] for row in rows]
 
 
-# --- the text ------------------------------------------------------------------
+# --- the text ----------------------------------------------------------------
 
 def counts(search, total):
     """The points by what became of them, in one line."""
     tried = ", ".join(f"{n} {OUTCOMES.get(k, k)}"
                       for k, n in search.outcomes().most_common())
-    told = f"{total} points: {len(search.trials)} tried"
+    told = f"{points_words(total)}: {len(search.trials)} tried"
     if tried:
         told += f" ({tried})"
     known = sum(t.known for t in search.trials)
@@ -207,7 +211,7 @@ def why_none(search):
     return f" ({told})" if told else ""
 
 
-# --- files ---------------------------------------------------------------------
+# --- files -------------------------------------------------------------------
 
 FIGURES = ("exit_status", "gpu", "gpus", "step_ns", "low_ns", "high_ns",
            "keeps_up_ns", "device_ns", "tokens_per_second",

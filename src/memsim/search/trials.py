@@ -22,6 +22,21 @@ class Interrupted(Exception):
     """A signal came; its number is the argument."""
 
 
+def interrupt(number, _):
+    raise Interrupted(number)
+
+
+def catch_signals():
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, interrupt)
+
+
+def ignore_signals():
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
 class Trial:
     """A point, and what came of it."""
 

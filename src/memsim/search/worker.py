@@ -14,7 +14,8 @@ import tempfile
 import threading
 
 from .store import ALIVE, LOST, save_record, write_whole
-from .trials import Trial, finish
+from .trials import (Interrupted, Trial, catch_signals, finish,
+                     ignore_signals)
 
 BEAT_S = 5
 
@@ -40,15 +41,14 @@ def run(job, scratch):
             stdin=subprocess.DEVNULL, stdout=printed, cwd=job["cwd"],
             stderr=subprocess.STDOUT, start_new_session=True,
             env={**os.environ, **job["environment"]})
-
-        def stop(number, _):
-            os.killpg(process.pid, signal.SIGTERM)
-            process.wait()
-            shutil.rmtree(scratch, ignore_errors=True)
-            os._exit(128 + number)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, stop)
+    try:
+        catch_signals()
         return process.wait()
+    except Interrupted:
+        ignore_signals()
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait()
+        raise
 
 
 def do(directory, job):
@@ -67,6 +67,9 @@ def do(directory, job):
                   encoding="utf-8") as file:
             file.write(f"{error}\n")
         status = 125
+    except Interrupted as signalled:
+        shutil.rmtree(scratch, ignore_errors=True)
+        return 128 + signalled.args[0]
     if finish(trial, scratch, status):
         save_record(directory, trial.key, trial.record())
     elif os.path.isdir(mine):
