@@ -147,8 +147,8 @@ def import_optuna(sampler):
         raise SearchError(
             f"--strategy {sampler}: {sys.executable} cannot import "
             f"{getattr(error, 'name', None) or error}; `pip install "
-            f"optuna{extra}', or name a Python that has it (--python); exhaustive and random need no "
-            "package") from None
+            f"optuna{extra}', or name a Python that has it (--python); "
+            "exhaustive and random need no package") from None
     return optuna
 
 
