@@ -150,6 +150,50 @@ TEST(blocks_of_another_kind_in_each_step_are_found_together)
     CHECK_UINT(form, GROWTH_VARIED);
 }
 
+/* Training, then CALLS that keep BYTES each and their last outputs. */
+static void evaluate(struct growth *g, unsigned calls, uint64_t bytes)
+{
+    struct growth_mark passing = take(g, &other, 64 * KIB);
+
+    growth_step(g);
+    drop(g, &passing, 64 * KIB);
+    struct growth_mark last = take(g, &loss, 3 * KIB);
+    for (unsigned i = 0; i < calls; i++) {
+        growth_call(g);
+        if (bytes)
+            take(g, &other, bytes);
+        drop(g, &last, 3 * KIB);
+        last = take(g, &loss, 3 * KIB);
+    }
+    drop(g, &last, 3 * KIB);
+}
+
+TEST(what_calls_between_steps_leave_behind_is_found)
+{
+    struct growth g = {0};
+
+    growth_step(&g);
+    evaluate(&g, 10, 8 * KIB);
+    growth_step(&g);
+    CHECK_UINT(g.calls.found.step_bytes, 8 * KIB);
+    CHECK_UINT(g.calls.found.form, GROWTH_BLOCKS);
+    CHECK_UINT(g.calls.found.key.operation, other.operation);
+    CHECK_UINT(g.calls.found_count, 10);
+    growth_fini(&g);
+}
+
+TEST(calls_that_leave_nothing_behind_do_not_grow)
+{
+    struct growth g = {0};
+
+    for (int i = 0; i < 3; i++)
+        evaluate(&g, 20, 0);
+    CHECK_UINT(g.calls.found.step_bytes, 0);
+    evaluate(&g, 4, 8 * KIB); /* too few */
+    CHECK_UINT(g.calls.found.step_bytes, 0);
+    growth_fini(&g);
+}
+
 TEST(steps_that_were_none_do_not_count)
 {
     struct growth g = {0};

@@ -123,6 +123,10 @@ struct attribution {
     struct attribution_history lives;
     struct attribution_growth *growth; /* the fastest first */
     size_t growth_count;
+    struct attribution_growth calls_growth; /* with each call between two steps;
+                                               step_bytes 0: nothing */
+    unsigned calls;        /* of the step where it was found */
+    uint64_t calls_bytes;  /* that were live then */
     uint64_t growth_peak_bytes; /* a step's peak above the one before; 0: not
                                    regularly */
     unsigned growth_steps; /* compared; 0: the trace has no steps */

@@ -297,6 +297,19 @@ static size_t growth_choose(const struct conclusion *c,
     return kept;
 }
 
+static struct attribution_growth growth_put(const struct conclusion *c,
+                                            const struct growth_found *found)
+{
+    return (struct attribution_growth){
+        .operation = text_of(c, found->key.operation),
+        .stack = text_of(c, found->key.stack),
+        .module = place_of(&c->index, (uint32_t)found->key.module),
+        .category = found->category,
+        .form = found->form,
+        .step_bytes = found->step_bytes,
+    };
+}
+
 static void growth_conclude(struct conclusion *c)
 {
     struct attribution *to = c->to;
@@ -316,15 +329,14 @@ static void growth_conclude(struct conclusion *c)
         to->begins[to->begin_count++] =
             c->a->begins[i % ATTRIBUTION_BEGINS];
     for (size_t i = 0; i < count; i++)
-        to->growth[i] = (struct attribution_growth){
-            .operation = text_of(c, found[i].key.operation),
-            .stack = text_of(c, found[i].key.stack),
-            .module = place_of(&c->index, (uint32_t)found[i].key.module),
-            .category = found[i].category,
-            .form = found[i].form,
-            .step_bytes = found[i].step_bytes,
-        };
+        to->growth[i] = growth_put(c, &found[i]);
     free(found);
+    if (c->a->rule == STEP_MODULE) /* each call is a step */
+        return;
+    const struct growth_calls *calls = &c->card->growth.calls;
+    to->calls_growth = growth_put(c, &calls->found);
+    to->calls = calls->found_count;
+    to->calls_bytes = calls->found_bytes;
 }
 
 struct text_list {
@@ -442,6 +454,8 @@ void attribution_destroy(struct attribution *attribution)
         free(attribution->growth[i].stack);
     }
     free(attribution->growth);
+    free(attribution->calls_growth.operation);
+    free(attribution->calls_growth.stack);
     free(attribution->modules);
     free(attribution->phases);
     free(attribution->points);

@@ -125,12 +125,11 @@ static void size_measure(struct growth_size *s, unsigned step, uint64_t bytes)
     if (step > WARM_UP && bytes < s->bytes)
         s->fell = true;
     rise_note(&s->rise, step, bytes, bytes);
-    if (s->rise.times == 1 && !times)
-        s->increment = more;
     if (s->rise.times > times) {
         uint64_t off = more > s->increment ? more - s->increment
                                            : s->increment - more;
-        s->uneven += off > s->increment / 8 + 512;
+        s->uneven += times && off > s->increment / 8 + 512;
+        s->increment = more;
     }
     s->bytes = bytes;
 }
@@ -141,6 +140,12 @@ static void kind_measure(struct growth_kind *kind, unsigned step)
     rise_note(&kind->old, step, kind->live.blocks - kind->young.blocks,
               kind->live.bytes - kind->young.bytes);
     size_measure(&kind->size, step, kind->requested_bytes);
+}
+
+static void calls_restart(struct growth_calls *c, uint64_t live_bytes)
+{
+    c->size = (struct growth_size){.bytes = live_bytes};
+    c->count = 0;
 }
 
 void growth_step(struct growth *g)
@@ -158,6 +163,7 @@ void growth_step(struct growth *g)
         kind->young = (struct growth_level){0};
         kind = next;
     }
+    calls_restart(&g->calls, g->live.bytes);
     size_measure(&g->size, step, g->live.bytes);
     size_measure(&g->peaks, step, g->peak_bytes);
     g->peak_bytes = g->live.bytes;
@@ -166,9 +172,57 @@ void growth_step(struct growth *g)
         g->first_blocks = g->live.blocks;
 }
 
+/* The kind of which the calls of this step left the most bytes behind, of those
+ * with a block for each call; 0 bytes: there is none. */
+static uint64_t calls_kind(const struct growth *g, uint64_t blocks,
+                           struct growth_found *found)
+{
+    uint64_t most = 0;
+
+    for (const struct growth_kind *k = g->active; k; k = k->next) {
+        if (k->young.blocks < blocks || k->young.bytes <= most)
+            continue;
+        most = k->young.bytes;
+        found->key = k->key;
+        found->category = k->category;
+    }
+    return most;
+}
+
+static struct growth_found calls_found(const struct growth *g)
+{
+    struct growth_found found = {
+        .form = GROWTH_BLOCKS,
+        .step_bytes = rise_rate(&g->calls.size.rise),
+    };
+
+    if (calls_kind(g, g->calls.count - WARM_UP, &found))
+        return found;
+    found.form = GROWTH_TENSOR;
+    calls_kind(g, 1, &found);
+    return found;
+}
+
+void growth_call(struct growth *g)
+{
+    struct growth_calls *c = &g->calls;
+    const struct growth_size *s = &c->size;
+
+    size_measure(&c->size, ++c->count, g->live.bytes);
+    if (s->fell || c->count < GROWTH_STEPS ||
+        !rise_goes_on(&s->rise, c->count, SIZES) ||
+        s->uneven > s->rise.times / 4 || c->count < c->found_count)
+        return;
+    c->found = calls_found(g);
+    c->found_count = c->count;
+    c->found_bytes = g->live.bytes;
+}
+
 void growth_restart(struct growth *g)
 {
     size_t cursor = 0;
+
+    g->calls = (struct growth_calls){.count = 0};
 
     for (struct growth_kind *kind; (kind = map_next(&g->kinds, &cursor));) {
         kind->old = (struct growth_rise){0};

@@ -62,8 +62,9 @@ struct growth_bytes {
 struct growth_size {
     struct growth_rise rise;
     uint64_t bytes;     /* when the last step began */
-    uint64_t increment; /* of the first rise */
-    unsigned uneven;    /* increments that differ from it by an eighth */
+    uint64_t increment; /* of the last rise */
+    unsigned uneven;    /* increments that differ by an eighth from the one
+                           before */
     bool fell;
 };
 
@@ -79,6 +80,30 @@ struct growth_kind {
     struct growth_kind *next; /* of the active ones */
 };
 
+enum growth_form {
+    GROWTH_BLOCKS, /* each step leaves blocks behind */
+    GROWTH_TENSOR, /* something is appended to a tensor */
+    GROWTH_VARIED, /* blocks of other kinds in each step */
+};
+
+struct growth_found {
+    struct growth_key key; /* GROWTH_VARIED: zeros */
+    enum trace_category category;
+    enum growth_form form;
+    uint64_t step_bytes; /* so many more with each step, on average */
+};
+
+/* Calls between the begins of two steps, those of an evaluation or a
+ * generation: how many there were, and what they leave behind. */
+struct growth_calls {
+    struct growth_size size; /* when they begin, since the step began */
+    unsigned count;
+    struct growth_found found; /* of all steps, the most; step_bytes is that
+                                  of a call, 0: nothing */
+    unsigned found_count;      /* in the step where it was found */
+    uint64_t found_bytes;      /* that were live at the last of them */
+};
+
 struct growth { /* zeroed: empty */
     struct map kinds;
     struct growth_kind *active; /* what the next step's begin may change */
@@ -87,6 +112,7 @@ struct growth { /* zeroed: empty */
     uint64_t peak_bytes;      /* of this step */
     uint64_t requested_bytes, peak_requested_bytes; /* the same as requested */
     struct growth_size peaks; /* of all */
+    struct growth_calls calls;
     uint64_t first_blocks; /* when the size rose first */
     unsigned step;         /* of all that began */
     unsigned start;        /* so many were none */
@@ -104,21 +130,11 @@ void growth_step(struct growth *g);
  * step on. */
 void growth_restart(struct growth *g);
 
+/* An outermost module is called without gradients. */
+void growth_call(struct growth *g);
+
 /* The steps that were compared; below GROWTH_STEPS nothing is found. */
 unsigned growth_steps(const struct growth *g);
-
-enum growth_form {
-    GROWTH_BLOCKS, /* each step leaves blocks behind */
-    GROWTH_TENSOR, /* something is appended to a tensor */
-    GROWTH_VARIED, /* blocks of other kinds in each step */
-};
-
-struct growth_found {
-    struct growth_key key; /* GROWTH_VARIED: zeros */
-    enum trace_category category;
-    enum growth_form form;
-    uint64_t step_bytes; /* so many more with each step, on average */
-};
 
 /* Sets *FOUND, which the caller frees, to what grows, the fastest first.
  * Returns how many. */

@@ -60,4 +60,8 @@ void gaps_note(struct result *result)
         result_note(result, "the recording ends with the first optimizer "
                             "step: later steps have the optimizer's state from "
                             "their begin, and can need more");
+    if (seen.optimizer && !result->file_count &&
+        result->verdict == VERDICT_FITS)
+        result_note(result, "no checkpoint was saved in the recording: to "
+                            "gather one can need more memory");
 }

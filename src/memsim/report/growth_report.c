@@ -173,6 +173,41 @@ void growth_text_write(const struct result_device *d, const char *dim,
     text_write_wrapped(out, "   ", cause_text(a));
 }
 
+/* The calls that memory lasts for, the recorded ones included: at least all
+ * that is free for the driver is used, at most all that PyTorch cached, too. */
+static void calls_last(const struct result_device *d, uint64_t *least,
+                       uint64_t *most)
+{
+    const struct attribution *a = d->attribution;
+    uint64_t beside = d->peak_used_bytes - d->peak_reserved_bytes;
+    uint64_t bytes = a->calls_growth.step_bytes;
+    uint64_t live = beside + a->calls_bytes;
+
+    *least = a->calls + d->headroom_bytes / bytes;
+    *most = live < d->capacity_bytes
+                ? a->calls + (d->capacity_bytes - live) / bytes
+                : *least;
+}
+
+void growth_calls_write(const struct result_device *d, FILE *out)
+{
+    const struct attribution *a = d->attribution;
+    char size[SIZE_LENGTH], name[NAME_LENGTH], text[256];
+    uint64_t least, most;
+
+    if (!a || !a->calls_growth.step_bytes)
+        return;
+    kind_text(a, &a->calls_growth, name, sizeof name);
+    calls_last(d, &least, &most);
+    snprintf(text, sizeof text,
+             "memory grows by %s with each call without gradients (%s): an "
+             "evaluation lasts %" PRIu64 " to %" PRIu64
+             " calls, %u were recorded",
+             units_format_bytes(a->calls_growth.step_bytes, size, sizeof size),
+             name, least, most, a->calls);
+    text_write_wrapped(out, "  evaluation:", text);
+}
+
 static void add_kind(cJSON *kinds, const struct attribution *a,
                      const struct attribution_growth *g)
 {
@@ -193,6 +228,20 @@ static void add_kind(cJSON *kinds, const struct attribution *a,
     json_add_bytes(kind, "step_bytes", g->step_bytes);
 }
 
+static void add_calls(cJSON *device, const struct result_device *d)
+{
+    const struct attribution *a = d->attribution;
+    cJSON *growth = cJSON_AddObjectToObject(device, "evaluation_growth");
+    uint64_t least, most;
+
+    calls_last(d, &least, &most);
+    json_add_bytes(growth, "call_bytes", a->calls_growth.step_bytes);
+    json_add_uint(growth, "calls", a->calls);
+    json_add_uint(growth, "lasts_least_calls", least);
+    json_add_uint(growth, "lasts_most_calls", most);
+    add_kind(cJSON_AddArrayToObject(growth, "kinds"), a, &a->calls_growth);
+}
+
 void growth_json_add(cJSON *device, const struct result_device *d)
 {
     const struct attribution *a = d->attribution;
@@ -200,6 +249,8 @@ void growth_json_add(cJSON *device, const struct result_device *d)
     if (!a)
         return;
     json_add_uint(device, "growth_steps", a->growth_steps);
+    if (a->calls_growth.step_bytes)
+        add_calls(device, d);
     if (!grows(d))
         return;
     cJSON *growth = cJSON_AddObjectToObject(device, "growth");

@@ -20,6 +20,8 @@ const char *growth_verdict(const struct result_device *d, uint64_t job_steps,
 /* Nothing where D's memory does not grow. */
 void growth_text_write(const struct result_device *d, const char *dim,
                        const char *plain, FILE *out);
+/* The same with each call of an evaluation. */
+void growth_calls_write(const struct result_device *d, FILE *out);
 void growth_json_add(cJSON *device, const struct result_device *d);
 
 #endif

@@ -159,6 +159,13 @@ const struct schema_object schema_objects[] = {
     {"cause", "text", "the likely cause"},
     {"kinds", "list of growth_kind", "what grows, the fastest first"},
 )},
+{"evaluation_growth", "memory that each call without gradients leaves behind, between two steps", NULL, FIELDS(
+    {"call_bytes", "uint", "so many more with each call of an outermost module"},
+    {"calls", "uint", "such calls that were recorded in a row"},
+    {"lasts_least_calls", "uint", "calls before memory runs out, these included, at least; an estimate"},
+    {"lasts_most_calls", "uint", "the same at most"},
+    {"kinds", "list of growth_kind", "what grows most"},
+)},
 {"growth_kind", "blocks of one operator and module of which each step leaves some behind", NULL, FIELDS(
     {"form", "blocks|tensor|varied", "blocks are left behind; a tensor becomes larger; blocks of other kinds in each step"},
     {"operator", "text", "the operator that allocated them"},
@@ -335,6 +342,7 @@ const struct schema_object schema_objects[] = {
     {"growth_steps", "optional uint", "the steps between which memory was compared; 6 and more show growth"},
     {"input_law", "optional input_law", "what the peak of a step depends on, where steps with samples of different lengths show it"},
     {"growth", "optional growth", "what grows from step to step; missing: nothing was found to grow"},
+    {"evaluation_growth", "optional evaluation_growth", "what grows with each call of an evaluation; missing: nothing was found to"},
     {"advice", "optional list of advice", "with --advice: changes that save memory, the one that leaves least used first"},
     {"history", "optional history", "in the page of --html alone: the blocks over the run"},
     {"left_out", "optional map of uint", "in the page of --html: lists too long for it, and their length"},

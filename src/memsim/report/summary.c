@@ -537,6 +537,7 @@ static void write_class(const struct page *page, const struct shown *s,
         law_text_write(d, s->result->input_max, page->out);
         growth_text_write(d, ink(page, INK_DIM), ink(page, INK_PLAIN),
                           page->out);
+        growth_calls_write(d, page->out);
         write_things(page, d);
         write_owners(page, d);
         advice_write(d, ink(page, INK_BOLD), ink(page, INK_PLAIN), page->out);
