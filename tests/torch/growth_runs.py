@@ -29,7 +29,7 @@ NO_END = {"unfrozen_one_by_one", "context_grows", "lengths_kept",
           "parameters_added"}
 
 
-def _run(names, steps, *options):
+def run(names, steps, *options):
     """Whole steps by name, and the ranks of the JSON."""
     with tempfile.TemporaryDirectory() as directory:
         out = pathlib.Path(directory) / "steps"
@@ -44,7 +44,7 @@ def _run(names, steps, *options):
     return {name: int(n) for name, n in whole.items()}, ranks
 
 
-def _parts(names):
+def parts(names):
     return [names[i:i + RANKS] for i in range(0, len(names), RANKS)]
 
 
@@ -52,8 +52,8 @@ def predict(names):
     """What memsim says of each program after STEPS steps: the member growth of
     its GPU, or None."""
     told = {}
-    for part in _parts(names):
-        _, ranks = _run(part, STEPS)
+    for part in parts(names):
+        _, ranks = run(part, STEPS)
         for rank in ranks:
             told[part[rank["rank"]]] = rank["devices"][0].get("growth")
     return told
@@ -62,6 +62,6 @@ def predict(names):
 def ends(names):
     """The whole steps that each program makes before memory runs out."""
     whole = {}
-    for part in _parts(names):
-        whole.update(_run(part, END, "--no-modules")[0])
+    for part in parts(names):
+        whole.update(run(part, END, "--no-modules")[0])
     return whole

@@ -68,3 +68,41 @@ TEST(there_is_no_law_of_what_does_not_follow_the_length)
     CHECK_UINT(peak_law_find(&wild).degree, 0);
     CHECK_UINT(peak_law_find(&unlike).degree, 0);
 }
+
+static void add_values(struct peak_law_points *p, uint64_t samples,
+                       uint64_t values, uint64_t peak)
+{
+    const struct step_input input = {
+        .samples = samples, .values = values, .calls = 1};
+
+    peak_law_add(p, &input, peak);
+}
+
+TEST(a_law_of_the_values_of_a_sample)
+{
+    struct peak_law_points p = {.count = 0};
+
+    add_values(&p, 2, 1, 1);
+    for (int i = 0; i < 6; i++)
+        add_values(&p, 2, 300 * some[i], GIB + 64 * KIB * 300 * some[i]);
+    struct peak_law law = peak_law_find(&p);
+    CHECK_UINT(law.degree, 1);
+    CHECK_UINT(law.dimension, PEAK_LAW_VALUE);
+    CHECK_UINT(law.samples, 2);
+    CHECK_NEAR(law.linear, 64.0 * KIB, 1);
+}
+
+TEST(a_law_of_the_number_of_samples)
+{
+    struct peak_law_points p = {.count = 0};
+
+    add_values(&p, 1, 32, 1);
+    for (int i = 0; i < 6; i++)
+        add_values(&p, some[i], 32, GIB + MIB * some[i]);
+    struct peak_law law = peak_law_find(&p);
+    CHECK_UINT(law.degree, 1);
+    CHECK_UINT(law.dimension, PEAK_LAW_SAMPLE);
+    CHECK_NEAR(law.linear, 1.0 * MIB, 1);
+    add_values(&p, some[0], 64, 2 * GIB); /* both differ */
+    CHECK_UINT(peak_law_find(&p).degree, 0);
+}

@@ -9,6 +9,7 @@ import atexit
 import ctypes
 import functools
 import gc
+import math
 import sys
 import weakref
 
@@ -38,7 +39,7 @@ _storage.argtypes = (ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32,
                      ctypes.c_uint32, ctypes.c_uint32)
 _batch = _core.memsim_tag_batch
 _batch.argtypes = (ctypes.c_uint32, ctypes.c_uint64, ctypes.c_uint64,
-                   ctypes.c_uint32)
+                   ctypes.c_uint32, ctypes.c_uint64)
 _input = _core.memsim_tag_input
 _output = _core.memsim_tag_output
 _input.argtypes = _output.argtypes = ctypes.c_uint64, ctypes.c_uint32
@@ -263,34 +264,36 @@ def _keywords():
 
 
 def _count_batch(values):
-    """Samples and tokens in a call's arguments, 0 for what is not clear. Samples
-    are the first size of all tensors; those of size 1 count for any number.
-    Tokens are the elements of integers of two dimensions, a row for each sample,
-    where all of them have one shape."""
+    """Samples and tokens in a call's arguments, and the most numbers that a tensor
+    has for each sample; 0 for what is not clear. Samples are the first size of
+    all tensors; those of size 1 count for any number. Tokens are the elements of
+    integers of two dimensions, a row for each sample, where all of them have one
+    shape."""
     if any(isinstance(v, (list, tuple)) and any(_tensors([v])) for v in values):
-        return 0, 0
+        return 0, 0, 0
     shapes = [(tuple(t.shape), t.dtype) for t in _tensors(values) if t.dim()]
     sizes = {shape[0] for shape, _ in shapes}
     if len(sizes) > 1:
         sizes.discard(1)
     if len(sizes) != 1:
-        return 0, 0
+        return 0, 0, 0
     samples = sizes.pop()
+    numbers = max(math.prod(shape) for shape, _ in shapes) // max(samples, 1)
     ids = {shape for shape, dtype in shapes
            if dtype in (torch.int64, torch.int32) and len(shape) == 2
            and shape[0] == samples and shape[1] > 1}
-    return samples, samples * ids.pop()[1] if len(ids) == 1 else 0
+    return samples, samples * ids.pop()[1] if len(ids) == 1 else 0, numbers
 
 
 def _tell_batch(root, values, learns):
     """ROOT's module, which has parameters on the card, was called with VALUES;
     it has been entered. LEARNS: enum trace_learns."""
     try:
-        samples, tokens = _count_batch(values)
+        samples, tokens, numbers = _count_batch(values)
     except Exception:  # tensors without a shape: lazy ones, functorch's
         return
     if samples:
-        _batch(root.id, samples, tokens, learns)
+        _batch(root.id, samples, tokens, learns, numbers)
 
 
 def _begin(module):

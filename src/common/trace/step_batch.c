@@ -23,6 +23,7 @@ static void add(struct step_batch *b, const struct step_batch_module *more)
     else
         m->tokens += more->tokens;
     m->samples += more->samples;
+    m->values = more->values;
     m->calls += more->calls;
 }
 
@@ -32,6 +33,7 @@ void step_batch_add(struct step_batch *b, const struct trace_batch *record)
                                        .learns = record->learns,
                                        .samples = record->samples,
                                        .tokens = record->tokens,
+                                       .values = record->values,
                                        .calls = 1});
 }
 
@@ -62,12 +64,16 @@ struct step_input step_batch_input(const struct step_batch *b)
         if (only_learning && !m->learns)
             continue;
         if (!input.module)
-            input = (struct step_input){m->module, m->samples, m->tokens,
-                                        m->calls};
+            input = (struct step_input){.module = m->module,
+                                        .samples = m->samples,
+                                        .tokens = m->tokens,
+                                        .calls = m->calls};
         if (m->samples != input.samples)
             return (struct step_input){.module = 0};
         if (m->tokens != input.tokens)
             input.tokens = 0;
+        if (m->values > input.values)
+            input.values = m->values;
     }
     return input;
 }

@@ -17,6 +17,7 @@ struct step_batch {
         uint64_t module;          /* its number in the trace */
         bool learns;              /* gradients were recorded */
         uint64_t samples, tokens; /* of all calls; tokens 0: not known */
+        uint64_t values;          /* of each sample; of the last call */
         uint32_t calls;
     } modules[STEP_BATCH_MODULES];
     unsigned count;
@@ -32,6 +33,7 @@ void step_batch_repeat(struct step_batch *b, const struct step_batch *from);
 struct step_input {
     uint64_t module; /* whose arguments say so */
     uint64_t samples, tokens;
+    uint64_t values; /* the most numbers of a tensor, of each sample */
     uint32_t calls;
 };
 

@@ -4,7 +4,7 @@
  *        |      x            blocks are rounded by. The least degree that holds
  *        |   x               is taken, and only with more lengths than it has
  *        | x                 coefficients: any three points are on a parabola.
- *        +------------- tokens of a sample */
+ *        +------------- tokens or values of a sample, or samples */
 #include "memsim/attribution/peak_law.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@
 void peak_law_add(struct peak_law_points *p, const struct step_input *input,
                   uint64_t peak_bytes)
 {
-    bool clear = input->samples && input->tokens && input->calls == 1 &&
+    bool clear = input->samples && input->calls == 1 &&
                  input->tokens % input->samples == 0;
 
     if (!clear || p->count == PEAK_LAW_POINTS)
@@ -24,24 +24,27 @@ void peak_law_add(struct peak_law_points *p, const struct step_input *input,
         p->warm = true;
         return;
     }
-    p->unlike |= p->count && p->samples != input->samples;
-    p->samples = input->samples;
-    p->length[p->count] = input->tokens / input->samples;
+    p->of[PEAK_LAW_TOKEN][p->count] = input->tokens / input->samples;
+    p->of[PEAK_LAW_VALUE][p->count] = input->values;
+    p->of[PEAK_LAW_SAMPLE][p->count] = input->samples;
     p->peak[p->count++] = peak_bytes;
 }
 
-/* Distinct lengths, up to DEGREES + 2. */
-static unsigned lengths(const struct peak_law_points *p)
+/* How many different values D has, up to DEGREES + 2; 0: one is not known. */
+static unsigned count_lengths(const struct peak_law_points *p,
+                              enum peak_law_dimension d)
 {
     uint64_t seen[DEGREES + 2];
     unsigned count = 0;
 
-    for (unsigned i = 0; i < p->count && count < DEGREES + 2; i++) {
+    for (unsigned i = 0; i < p->count; i++) {
         unsigned j = 0;
-        while (j < count && seen[j] != p->length[i])
+        if (!p->of[d][i])
+            return 0;
+        while (j < count && seen[j] != p->of[d][i])
             j++;
-        if (j == count)
-            seen[count++] = p->length[i];
+        if (j == count && count < DEGREES + 2)
+            seen[count++] = p->of[d][i];
     }
     return count;
 }
@@ -73,7 +76,7 @@ static bool fit(const struct peak_law_points *p, struct peak_law *law)
     unsigned n = law->degree + 1;
 
     for (unsigned i = 0; i < p->count; i++) {
-        double x = (double)p->length[i] / scale;
+        double x = (double)p->of[law->dimension][i] / scale;
         for (unsigned row = 0; row < n; row++) {
             for (unsigned col = 0; col < n; col++)
                 m[row][col] += pow(x, row + col);
@@ -101,7 +104,7 @@ static bool holds(const struct peak_law_points *p, const struct peak_law *law)
     double most = 0, error = 0;
 
     for (unsigned i = 0; i < p->count; i++) {
-        double at = (double)peak_law_at(law, p->length[i]);
+        double at = (double)peak_law_at(law, p->of[law->dimension][i]);
         most = fmax(most, (double)p->peak[i]);
         error = fmax(error, fabs(at - (double)p->peak[i]));
     }
@@ -113,19 +116,50 @@ static bool holds(const struct peak_law_points *p, const struct peak_law *law)
            law->square >= 0;
 }
 
+static bool find(const struct peak_law_points *p, enum peak_law_dimension d,
+                 struct peak_law *law)
+{
+    unsigned different = count_lengths(p, d);
+
+    *law = (struct peak_law){
+        .dimension = d,
+        .samples = d == PEAK_LAW_SAMPLE ? 0 : p->of[PEAK_LAW_SAMPLE][0],
+        .shortest = UINT64_MAX,
+        .steps = p->count,
+    };
+    for (unsigned i = 0; i < p->count; i++) {
+        uint64_t n = p->of[d][i];
+        law->longest = n > law->longest ? n : law->longest;
+        law->shortest = n < law->shortest ? n : law->shortest;
+    }
+    for (law->degree = 1; law->degree <= DEGREES; law->degree++)
+        if (different >= law->degree + 2 && fit(p, law) && holds(p, law))
+            return true;
+    return false;
+}
+
 struct peak_law peak_law_find(const struct peak_law_points *p)
 {
-    struct peak_law law = {.samples = p->samples, .shortest = UINT64_MAX,
-                           .steps = p->count};
-    unsigned different = p->unlike ? 0 : lengths(p);
+    bool samples = count_lengths(p, PEAK_LAW_SAMPLE) > 1;
+    bool sizes = count_lengths(p, PEAK_LAW_TOKEN) > 1 ||
+                 count_lengths(p, PEAK_LAW_VALUE) > 1;
+    struct peak_law law;
 
-    for (unsigned i = 0; i < p->count; i++) {
-        law.longest = p->length[i] > law.longest ? p->length[i] : law.longest;
-        law.shortest =
-            p->length[i] < law.shortest ? p->length[i] : law.shortest;
-    }
-    for (law.degree = 1; law.degree <= DEGREES; law.degree++)
-        if (different >= law.degree + 2 && fit(p, &law) && holds(p, &law))
-            return law;
+    if (samples != sizes) /* one of them alone differs */
+        for (int d = 0; d < PEAK_LAW_DIMENSIONS; d++)
+            if ((d == PEAK_LAW_SAMPLE) == samples &&
+                find(p, (enum peak_law_dimension)d, &law))
+                return law;
     return (struct peak_law){.degree = 0};
+}
+
+const char *peak_law_dimension_name(enum peak_law_dimension dimension)
+{
+    static const char *const names[] = {
+        [PEAK_LAW_TOKEN] = "token",
+        [PEAK_LAW_VALUE] = "value",
+        [PEAK_LAW_SAMPLE] = "sample",
+    };
+
+    return names[dimension];
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a step's peak depends on: the length of its samples, where steps with
- * different lengths were recorded and the peaks lie on a line or a parabola.
- * Pure. */
+ * What a step's peak depends on: the length or the size of its samples, or their
+ * number, where steps that differ in it were recorded and the peaks lie on a
+ * line or a parabola. Pure. */
 #ifndef MEMSIM_MEMSIM_ATTRIBUTION_PEAK_LAW_H
 #define MEMSIM_MEMSIM_ATTRIBUTION_PEAK_LAW_H
 
@@ -12,29 +12,41 @@
 
 #define PEAK_LAW_POINTS 256 /* steps that are compared; later ones are not */
 
+/* What differs from step to step, while nothing else does. */
+enum peak_law_dimension {
+    PEAK_LAW_TOKEN,  /* tokens of each sample */
+    PEAK_LAW_VALUE,  /* numbers of each sample: pixels, frames, features */
+    PEAK_LAW_SAMPLE, /* samples of a step: nodes of a graph, points */
+    PEAK_LAW_DIMENSIONS,
+};
+
 struct peak_law_points { /* zeroed: empty */
-    uint64_t length[PEAK_LAW_POINTS], peak[PEAK_LAW_POINTS];
-    uint64_t samples; /* of each step */
+    uint64_t of[PEAK_LAW_DIMENSIONS][PEAK_LAW_POINTS]; /* 0: not known */
+    uint64_t peak[PEAK_LAW_POINTS];
     unsigned count;
-    bool unlike; /* steps have other numbers of samples */
-    bool warm;   /* a step was left out: the optimizer makes its state */
+    bool warm; /* a step was left out: the optimizer makes its state */
 };
 
 /* A step with INPUT had PEAK_BYTES. What has no clear length is left out. */
 void peak_law_add(struct peak_law_points *points,
                   const struct step_input *input, uint64_t peak_bytes);
 
-/* peak = constant + linear n + square n^2 bytes, n the tokens of each sample */
+/* peak = constant + linear n + square n^2 bytes */
 struct peak_law {
     unsigned degree; /* 0: there is none; 1; 2 */
+    enum peak_law_dimension dimension; /* what n is */
     double constant, linear, square;
-    uint64_t samples, shortest, longest; /* that were recorded */
+    uint64_t samples; /* of each step; 0: they are what differs */
+    uint64_t shortest, longest; /* n of the recorded steps */
     unsigned steps;
 };
 
 struct peak_law peak_law_find(const struct peak_law_points *points);
 
-/* The peak for samples of LENGTH tokens. */
+/* "token", "value", "sample". */
+const char *peak_law_dimension_name(enum peak_law_dimension dimension);
+
+/* The peak for n of LENGTH. */
 uint64_t peak_law_at(const struct peak_law *law, uint64_t length);
 
 #endif

@@ -72,10 +72,31 @@ static double token_bytes(const struct peak_law *law, uint64_t length)
     return law->linear + 2 * law->square * (double)length;
 }
 
+static const char *dimension_text(const struct peak_law *law)
+{
+    static const char *const texts[] = {
+        [PEAK_LAW_TOKEN] = "token of the longest sample",
+        [PEAK_LAW_VALUE] = "value of the largest sample's input",
+        [PEAK_LAW_SAMPLE] = "sample of the largest step",
+    };
+
+    return texts[law->dimension];
+}
+
+/* " of 8 samples"; "": their number is what differs. */
+static const char *samples_text(const struct peak_law *law, char *out,
+                                size_t size)
+{
+    *out = '\0';
+    if (law->samples)
+        snprintf(out, size, " of %" PRIu64 " samples", law->samples);
+    return out;
+}
+
 void law_text_write(const struct result_device *d, uint64_t length, FILE *out)
 {
     const struct peak_law *law = law_of(d);
-    char each[SIZE_LENGTH], peak[SIZE_LENGTH], text[256];
+    char each[SIZE_LENGTH], peak[SIZE_LENGTH], samples[48], text[256];
 
     if (!law)
         return;
@@ -84,13 +105,14 @@ void law_text_write(const struct result_device *d, uint64_t length, FILE *out)
     units_format_bytes(bytes > 0 ? (uint64_t)bytes : 0, each, sizeof each);
     units_format_bytes(peak_law_at(law, at), peak, sizeof peak);
     snprintf(text, sizeof text,
-             "the peak of a step is %s for each token of the longest "
-             "sample%s, %s at %" PRIu64 "%s%s (%u steps of %" PRIu64
-             " samples, %" PRIu64 " to %" PRIu64 " tokens)",
-             each, law->degree > 1 ? " there, with its square" : "", peak, at,
-             length ? "" : ", the longest that was recorded",
+             "the peak of a step is %s for each %s%s, %s at %" PRIu64
+             "%s%s (%u steps%s, %" PRIu64 " to %" PRIu64 " %ss)",
+             each, dimension_text(law),
+             law->degree > 1 ? " there, with its square" : "", peak, at,
+             length ? "" : ", the most that were recorded",
              law_is_short(d, at) ? ", which does not fit" : "", law->steps,
-             law->samples, law->shortest, law->longest);
+             samples_text(law, samples, sizeof samples), law->shortest,
+             law->longest, peak_law_dimension_name(law->dimension));
     text_write_wrapped(out, "  input:", text);
 }
 
@@ -102,10 +124,13 @@ void law_json_add(cJSON *device, const struct result_device *d, uint64_t length)
         return;
     cJSON *item = cJSON_AddObjectToObject(device, "input_law");
     json_add_uint(item, "degree", law->degree);
+    cJSON_AddStringToObject(item, "dimension",
+                            peak_law_dimension_name(law->dimension));
     cJSON_AddNumberToObject(item, "constant_bytes", law->constant);
     cJSON_AddNumberToObject(item, "token_bytes", law->linear);
     cJSON_AddNumberToObject(item, "square_bytes", law->square);
-    json_add_uint(item, "samples", law->samples);
+    if (law->samples)
+        json_add_uint(item, "samples", law->samples);
     json_add_uint(item, "shortest", law->shortest);
     json_add_uint(item, "longest", law->longest);
     if (!length)

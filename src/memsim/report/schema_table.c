@@ -138,12 +138,13 @@ const struct schema_object schema_objects[] = {
     {"cause", "list of int", "what it waited for: 0 its launch, 1 its stream, 2 another stream, 3 the copy engine, 4 another rank"},
     {"waited_for", "list of int", "the operation that it waited for, in operations"},
 )},
-{"input_law", "allocated peak = constant + token * n + square * n * n, with n the tokens of each sample", NULL, FIELDS(
+{"input_law", "allocated peak = constant + token * n + square * n * n, with n what dimension says", NULL, FIELDS(
     {"degree", "uint", "1 or 2"},
+    {"dimension", "token|value|sample", "n: tokens of each sample; numbers of each sample's largest input (pixels, frames); samples of a step (nodes, points)"},
     {"constant_bytes", "number", "the part that does not depend on n"},
-    {"token_bytes", "number", "for each token"},
-    {"square_bytes", "number", "for each token squared; 0 with degree 1"},
-    {"samples", "uint", "samples of each recorded step"},
+    {"token_bytes", "number", "for each of n"},
+    {"square_bytes", "number", "for n squared; 0 with degree 1"},
+    {"samples", "optional uint", "samples of each recorded step; missing: they are n"},
     {"shortest", "uint", "the least n that was recorded"},
     {"longest", "uint", "the highest"},
     {"input_max", "optional uint", "n of --input-max, if given"},

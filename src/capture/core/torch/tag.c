@@ -175,10 +175,10 @@ void memsim_tag_input(uint64_t address, uint32_t id)
 }
 
 void memsim_tag_batch(uint32_t id, uint64_t samples, uint64_t tokens,
-                      uint32_t learns)
+                      uint32_t learns, uint64_t values)
 {
     RECORD(BATCH, .module = id, .samples = samples, .tokens = tokens,
-           .learns = learns);
+           .learns = learns, .values = values);
 }
 
 void memsim_tag_output(uint64_t address, uint32_t id)

@@ -54,9 +54,10 @@ CORE_API void memsim_tag_input(uint64_t address, uint32_t id);
 CORE_API void memsim_tag_output(uint64_t address, uint32_t id);
 
 /* ID, which is no other module's part and was just entered, was given a batch
- * of SAMPLES; TOKENS: 0 if not known; LEARNS: gradients are recorded. */
+ * of SAMPLES; TOKENS: 0 if not known; LEARNS: gradients are recorded;
+ * VALUES: the most numbers that a tensor has for each sample. */
 CORE_API void memsim_tag_batch(uint32_t id, uint64_t samples, uint64_t tokens,
-                               uint32_t learns);
+                               uint32_t learns, uint64_t values);
 
 /* The module entered last on this thread and not left; 0: none. */
 CORE_API uint32_t memsim_tag_top(void);
