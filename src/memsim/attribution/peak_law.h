@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a step's peak depends on: the length or the size of its samples, or their
- * number, where steps that differ in it were recorded and the peaks lie on a
- * line or a parabola. Pure. */
+ * What a step's peak depends on: the length or the size of its samples, or how
+ * many there are, where steps that differ in it were recorded and the peaks lie
+ * on a line or a parabola. Pure. */
 #ifndef MEMSIM_MEMSIM_ATTRIBUTION_PEAK_LAW_H
 #define MEMSIM_MEMSIM_ATTRIBUTION_PEAK_LAW_H
 
