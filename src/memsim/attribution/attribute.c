@@ -482,7 +482,7 @@ static void on_batch(struct attribute *a, const struct trace_item *item)
     const struct trace_batch *batch = trace_as_batch(item);
 
     step_batch_add(&a->batch, batch);
-    if (batch->learns || a->steps.phases.capturing)
+    if (batch->learns == TRACE_LEARNS || a->steps.phases.capturing)
         return;
     for (size_t i = 0; i < ATTRIBUTE_DEVICES; i++)
         growth_call(&a->cards[i].growth);

@@ -130,7 +130,7 @@ void growth_step(struct growth *g);
  * step on. */
 void growth_restart(struct growth *g);
 
-/* An outermost module is called without gradients. */
+/* An outermost module is called without gradients, or in evaluation mode. */
 void growth_call(struct growth *g);
 
 /* The steps that were compared; below GROWTH_STEPS nothing is found. */

@@ -173,20 +173,36 @@ void growth_text_write(const struct result_device *d, const char *dim,
     text_write_wrapped(out, "   ", cause_text(a));
 }
 
+/* What a block of BYTES takes of PyTorch's segments, of which each holds whole
+ * blocks. */
+static uint64_t packed_bytes(uint64_t bytes)
+{
+    uint64_t segment = bytes <= MIB ? 2 * MIB : 20 * MIB;
+
+    return bytes < 10 * MIB ? segment / (segment / bytes) : bytes;
+}
+
 /* The calls that memory lasts for, the recorded ones included: at least all
- * that is free for the driver is used, at most all that PyTorch cached, too. */
+ * that is free for the driver is used, at most all that PyTorch cached, too. A
+ * tensor that grows is there twice while it is copied. */
 static void calls_last(const struct result_device *d, uint64_t *least,
                        uint64_t *most)
 {
     const struct attribution *a = d->attribution;
     uint64_t beside = d->peak_used_bytes - d->peak_reserved_bytes;
     uint64_t bytes = a->calls_growth.step_bytes;
+    bool tensor = a->calls_growth.form == GROWTH_TENSOR;
+    uint64_t need = tensor ? 2 * bytes : packed_bytes(bytes);
+    uint64_t grown = a->calls * bytes;
     uint64_t live = beside + a->calls_bytes;
+    uint64_t other = live > grown ? live - grown : 0;
 
-    *least = a->calls + d->headroom_bytes / bytes;
-    *most = live < d->capacity_bytes
-                ? a->calls + (d->capacity_bytes - live) / bytes
-                : *least;
+    *least = a->calls + d->headroom_bytes / need;
+    *most = d->capacity_bytes > other
+                ? (d->capacity_bytes - other) / (tensor ? need : bytes)
+                : 0;
+    if (*most < *least)
+        *most = *least;
 }
 
 void growth_calls_write(const struct result_device *d, FILE *out)
