@@ -30,7 +30,6 @@ GROWTHS = 2  # a list that grew so often grows
 after_import = None  # sitecustomize.py's
 _core = ctypes.PyDLL("libmemsim.so")
 _here = os.path.dirname(os.path.abspath(__file__))
-_directory = os.getcwd()  # that paths in code are relative to
 _libraries = _here,  # where no file is the user's own
 _seen = {}  # what is known of a call, by code and instruction
 _held = {}  # tensors in a list or dict, and how often there were more
@@ -56,8 +55,15 @@ def _find_libraries():
         os.path.dirname(os.path.dirname(torch.__file__)), _here, *installed)})
 
 
+@functools.lru_cache(maxsize=None)
+def _absolute(name):
+    return os.path.abspath(name)
+
+
 def _path(code):
-    return os.path.abspath(os.path.join(_directory, code.co_filename))
+    """Of the file of CODE, relative to the folder that the script was in when
+    it was first asked. torch may have been imported in another one (warm.py)."""
+    return _absolute(code.co_filename)
 
 
 def _user_frame(frame):
@@ -87,6 +93,7 @@ def see(role, frame, subject, **facts):
     if key not in _seen:
         if len(_seen) == MOST or _above(frame, subject) is not user:
             return None
+        _path(user.f_code)
         _seen[key] = facts
     return key
 
