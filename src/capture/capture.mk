@@ -90,9 +90,11 @@ CLOCK_PIC := $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/capture/clock/*.c \
                src/common/base/map.c src/common/trace/op_trace.c \
                src/common/trace/trace_kind.c))
 
-$(CAPTURE_LIB)/libmemsim-clock.so: $(CLOCK_PIC) $(O)/pic/libbase.a
+$(CAPTURE_LIB)/libmemsim-clock.so: $(CLOCK_PIC) $(O)/pic/libbase.a \
+    $(CAPTURE_LIB)/libmemsim.so
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(PIC) $(LIBRARY_LD) -Wl,-Bsymbolic \
+	$(Q)$(CC) $(CFLAGS) $(PIC) $(LIBRARY_LD) -Wl,-rpath,'$$ORIGIN' \
+	    -Wl,-Bsymbolic \
 	    -o $@-t $^ -lm && mv $@-t $@
 
 # $(call capture_library,LIBRARY,SONAME,MAJOR)

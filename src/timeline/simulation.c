@@ -110,6 +110,8 @@ struct simulator *simulator_create(struct simulation *t,
             (factor < FACTOR_MOST ? factor : FACTOR_MOST) * FACTOR_ONE);
     r->world = options->world ? options->world : world_create(NULL, false);
     r->sim = r->world->sim;
+    if (options->others)
+        sim_others(r->sim, &options->others->sim);
     r->host_ns = options->start_ns;
     r->ops = op_trace_create(simulator_op, r);
     r->pricer = pricer_create(&r->options.price);
@@ -227,6 +229,21 @@ void simulator_settle(struct simulator *r)
 {
     while (sim_step(r->sim, r->host_ns))
         continue;
+}
+
+uint64_t simulator_next_ns(const struct simulator *r)
+{
+    return sim_next(r->sim);
+}
+
+bool simulator_advance(struct simulator *r, uint64_t limit_ns)
+{
+    return sim_step(r->sim, limit_ns);
+}
+
+void simulator_drain(struct simulator *r)
+{
+    sim_drain(r->sim);
 }
 
 uint64_t simulator_calls(const struct simulator *r)

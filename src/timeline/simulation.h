@@ -93,6 +93,18 @@ struct simulation_change {
     void *context;
 };
 
+/* Of a process whose collectives wait for processes that have simulators of
+ * their own (sim_others). */
+struct simulation_others {
+    struct sim_others sim;
+    /* OP, a collective with the name NAME, is submitted to SIM: the meet that
+     * it comes to, or SIM_NONE: it is alone. Sets *NEIGHBOUR as in struct
+     * sim_work. */
+    uint32_t (*meet)(void *context, struct sim *sim, const struct op *op,
+                     const char *name, bool *neighbour);
+    void *context;
+};
+
 struct simulation_options {
     struct price_options price;
     double host_factor; /* of the recorded times of the host; 0: none */
@@ -118,6 +130,7 @@ struct simulation_options {
     const uint64_t *meet_ns; /* how long each lasts after the last one has come,
                                 of an imported profile; borrowed */
     uint64_t start_ns; /* when its first record is; 0: as the world begins */
+    const struct simulation_others *others; /* NULL: there are none; borrowed */
 };
 
 /* What is known when all of a trace was simulated. */
@@ -180,6 +193,13 @@ bool simulator_event_ns(struct simulator *s, uint64_t event, uint64_t *ns);
 /* Whether EVENT was recorded, and the GPU has not come to it by the host's time
  * now. */
 bool simulator_is_behind(struct simulator *s, uint64_t event);
+
+/* When the next thing happens on a device; UINT64_MAX: nothing is known of. */
+uint64_t simulator_next_ns(const struct simulator *s);
+/* Does what is queued, whatever the host does meanwhile. */
+void simulator_drain(struct simulator *s);
+/* The next thing before LIMIT_NS happens. Returns false where nothing does. */
+bool simulator_advance(struct simulator *s, uint64_t limit_ns);
 
 /* From now on SINK (copied; NULL: nobody) is told, in place of the one before.
  * simulator_settle: of all that was done until the host's time now.

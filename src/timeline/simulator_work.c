@@ -100,6 +100,11 @@ static void work_meet(struct simulator *r, const struct op *op,
     if (op->kind != OP_COLLECTIVE)
         return;
     info->shape[0] = r->collective++;
+    if (o->others)
+        work->meet = o->others->meet(
+            o->others->context, r->sim, op,
+            trace_names_get(op_trace_names(r->ops), op->name),
+            &work->neighbour);
     if (!o->meets || o->meets[place] == SIMULATION_ALONE)
         return;
     work->meet = world_meet(r->world, o->meets[place]);

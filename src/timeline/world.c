@@ -71,6 +71,16 @@ void world_destroy(struct simulation_world *w)
     xfree(w);
 }
 
+/* All parts together are SIM_WHOLE at most. */
+uint32_t world_part(uint64_t bytes, uint64_t whole, uint32_t count)
+{
+    double share = whole ? (double)bytes / (double)whole : 0;
+
+    if (count >= SIM_WHOLE)
+        return 0;
+    return 1 + (uint32_t)(share * (double)(SIM_WHOLE - count));
+}
+
 uint32_t world_device(struct simulation_world *w, const struct sim_gpu *gpu,
                       struct simulator *owner, uint32_t index)
 {

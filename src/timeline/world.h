@@ -82,6 +82,9 @@ void world_share(struct simulation_world *w,
 uint32_t world_flow(struct simulation_world *w,
                     const struct simulation_flow *flow, uint64_t duration_ns);
 
+/* BYTES of WHOLE, of an exchange that has COUNT such parts: of SIM_WHOLE. */
+uint32_t world_part(uint64_t bytes, uint64_t whole, uint32_t count);
+
 /* The number of a new device, OWNER's INDEX-th. */
 uint32_t world_device(struct simulation_world *w, const struct sim_gpu *gpu,
                       struct simulator *owner, uint32_t index);

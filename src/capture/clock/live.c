@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "capture/clock/arena.h"
+#include "capture/clock/others.h"
 #include "capture/core/base/core.h"
 #include "capture/core/run/activity.h"
 #include "capture/core/run/clock.h"
@@ -34,6 +35,7 @@ static const char *clock_open(void *image, size_t bytes, void *arena,
         return "there is no memory for it";
     if (timeline_image_open(image, bytes, &options, &err))
         return err.text;
+    options.others = others_open();
     simulator = simulator_create(&simulation, &options, NULL, NULL);
     return NULL;
 }
@@ -62,6 +64,7 @@ static int clock_take(const struct trace_put *r, struct live_now *now)
         r->text_bytes < TRACE_TEXT_MAX ? r->text_bytes : TRACE_TEXT_MAX);
     if (_setjmp(no_memory))
         return -1;
+    others_record(&item);
     simulator_add(simulator, &item);
     now->host_ns = simulator_host_ns(simulator);
     now->come_ns = simulator_come_ns(simulator);
@@ -158,6 +161,24 @@ static uint64_t clock_calls(void)
     return simulator_calls(simulator);
 }
 
+static int clock_offer(bool waiting)
+{
+    uint64_t host_ns = simulator_host_ns(simulator);
+
+    if (_setjmp(no_memory))
+        return -1;
+    others_offer(simulator, waiting ? UINT64_MAX : host_ns);
+    return 0;
+}
+
+static int clock_leave(void)
+{
+    if (_setjmp(no_memory))
+        return -1;
+    simulator_drain(simulator);
+    return 0;
+}
+
 extern CORE_API const struct live_ops memsim_live;
 const struct live_ops memsim_live = {
     .open = clock_open,
@@ -168,4 +189,6 @@ const struct live_ops memsim_live = {
     .listen = clock_listen,
     .settle = clock_settle,
     .calls = clock_calls,
+    .offer = clock_offer,
+    .leave = clock_leave,
 };

@@ -14,6 +14,7 @@
 #include "capture/core/memory/values.h"
 #include "capture/core/memory/values_pack.h"
 #include "capture/core/run/clock.h"
+#include "capture/core/run/live.h"
 #include "capture/core/run/peers.h"
 #include "capture/core/run/process.h"
 #include "capture/core/work/stream.h"
@@ -357,6 +358,7 @@ static void wait(void *data, unsigned ms)
     const struct exchange *e = &((const struct pending *)data)->e;
     const struct communicator *c = communicator_get(e->comm);
 
+    memsim_live_offer();
     if (c)
         memsim_mailbox_sleep(&c->box, ms);
 }

@@ -30,7 +30,8 @@ struct run_options {
     bool force;
     uint64_t trace_limit_bytes;
     int stacks;
-    bool no_modules, real_init, real_clock, late_frees, kill_with_memsim, live;
+    bool no_modules, real_init, real_clock, local_clock, late_frees;
+    bool kill_with_memsim, live;
     struct output_options output;
 };
 
@@ -48,6 +49,9 @@ static const struct option_row rows[] = {
              "(default), of those of 1 MiB and more, or of all"},
     {"real-clock", 0, OPTION_FLAG, NULL, ROW(real_clock),
      .help = "COMMAND sees this machine's time, not the predicted one"},
+    {"local-clock", 0, OPTION_FLAG, NULL, ROW(local_clock),
+     .help = "the clock of a rank does not wait for the other ranks in\n"
+             "collectives, sends and receives"},
     {"late-frees", 0, OPTION_FLAG, NULL, ROW(late_frees),
      .help = "a block that PyTorch frees while another stream uses it\n"
              "is free when the simulated GPU is done with it, not\n"
@@ -372,6 +376,7 @@ static int start(int argc, char **argv, char *const *invocation)
                       .no_modules = o.no_modules,
                       .real_init = o.real_init,
                       .late_frees = o.late_frees,
+                      .local_clock = o.local_clock,
                       .stacks = o.stacks,
                       .kill_with_memsim = o.kill_with_memsim,
                       .output = -1};

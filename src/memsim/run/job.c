@@ -15,9 +15,11 @@
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "common/base/status.h"
+#include "common/trace/meeting.h"
 #include "memsim/run/handover.h"
 #include "memsim/run/host_limit.h"
 #include "memsim/run/kept_files.h"
+#include "memsim/run/meeting_make.h"
 #include "memsim/run/leftovers.h"
 #include "memsim/run/run.h"
 #include "memsim/run/spawn.h"
@@ -130,13 +132,30 @@ static int clock_write(const struct job *job, const struct rundir *dir,
                    strerror(n < 0 ? errno : ENOSPC));
 }
 
-/* What is left needs it no more. */
-static void clock_remove(const struct rundir *dir)
+/* Where their clocks meet. */
+static int meeting_write(const struct job *job, const struct rundir *dir,
+                         struct err *err)
 {
     char path[PATH_MAX];
 
-    snprintf(path, sizeof path, "%s/" SESSION_CLOCK, dir->path);
-    unlink(path);
+    snprintf(path, sizeof path, "%s/" MEETING_FILE, dir->path);
+    if (!job->clock_image || job->local_clock || !meeting_make(&job->launch,
+                                                               path))
+        return 0;
+    return err_set(err, "%s: cannot write it: %s; use -o on another disk", path,
+                   strerror(errno));
+}
+
+/* What is left needs them no more. */
+static void clock_remove(const struct rundir *dir)
+{
+    static const char *const names[] = {SESSION_CLOCK, MEETING_FILE};
+    char path[PATH_MAX];
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir->path, names[i]);
+        unlink(path);
+    }
 }
 
 /* A GPU for each rank that is a process, and where there is room those that
@@ -273,7 +292,8 @@ char *job_programs(struct err *err)
 static int directory_fill(const struct job *job, struct rundir *dir,
                           struct err *err)
 {
-    if (clock_write(job, dir, err) || kept_files_begin(dir, err) ||
+    if (clock_write(job, dir, err) || meeting_write(job, dir, err) ||
+        kept_files_begin(dir, err) ||
         (job->kept && rundir_write_words(dir, RUN_OPTIONS, job->kept, err)) ||
         (job->invocation &&
          rundir_write_words(dir, RUN_INVOCATION, job->invocation, err)))

@@ -113,6 +113,7 @@ struct job {
     bool kill_with_memsim; /* the command ends when memsim is killed */
     const void *clock_image; /* timeline/image.h; NULL: this machine's clock */
     size_t clock_bytes;
+    bool local_clock; /* each rank's clock is its own */
     const struct spawn_view *view; /* spawn.h; NULL: nobody watches */
     int output; /* descriptor for stdout and stderr; -1: they are inherited */
 };

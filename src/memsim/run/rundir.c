@@ -18,6 +18,7 @@
 #include "common/base/temporary.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
+#include "common/trace/meeting.h"
 #include "common/trace/session_files.h"
 #include "common/trace/session_table.h"
 #include "memsim/run/run.h"
@@ -54,7 +55,8 @@ static bool is_run_file(const char *name)
 
     return is_exchange(name) || !strcmp(name, SESSION_FILE) ||
            !strcmp(name, SESSION_COMMAND) ||
-           !strcmp(name, SESSION_CLOCK) || !strcmp(name, RUN_RANKS) ||
+           !strcmp(name, SESSION_CLOCK) || !strcmp(name, MEETING_FILE) ||
+           !strcmp(name, RUN_RANKS) ||
            !strcmp(name, RUN_LIBRARIES) ||
            !strcmp(name, SESSION_AXES) || !strcmp(name, SESSION_PLACES) ||
            !strcmp(name, SESSION_CHANGES) || !strcmp(name, RUN_OPTIONS) ||

@@ -145,17 +145,6 @@ static bool players_go(struct player *players, size_t count)
     return done;
 }
 
-/* A part of the work of a call, one of COUNT that are to be SIM_WHOLE at most.
- */
-static uint32_t part_of(uint64_t bytes, uint64_t whole, uint32_t count)
-{
-    double share = whole ? (double)bytes / (double)whole : 0;
-
-    if (count >= SIM_WHOLE)
-        return 0;
-    return 1 + (uint32_t)(share * (double)(SIM_WHOLE - count));
-}
-
 static struct simulation_pair *pairs_make(const struct comm_job *job)
 {
     struct simulation_pair *pairs = xcalloc(job->pair_count + 1, sizeof *pairs);
@@ -164,8 +153,9 @@ static struct simulation_pair *pairs_make(const struct comm_job *job)
         const struct comm_pair *p = &job->pairs[i];
         pairs[i] = (struct simulation_pair){
             .meet = p->other,
-            .part = part_of(p->bytes, p->whole, job->meets[p->meet].pair_count),
-            .other_part = part_of(p->bytes, p->other_whole,
+            .part = world_part(p->bytes, p->whole,
+                               job->meets[p->meet].pair_count),
+            .other_part = world_part(p->bytes, p->other_whole,
                                   job->meets[p->other].pair_count),
         };
     }

@@ -158,8 +158,16 @@ bool sim_step(struct sim *s, uint64_t limit_ns)
 
     if (!s->device_count)
         return false;
+    if (s->open && !others_let(s, limit_ns))
+        return false;
     first = s->heap[0];
     uint64_t next_ns = s->devices[first].next_ns;
+    if (s->told_count && others_next(s) <= next_ns) {
+        if (others_next(s) > limit_ns)
+            return false;
+        others_happen(s);
+        return true;
+    }
     if (next_ns == SIM_NEVER || next_ns > limit_ns)
         return false;
     device_run(s, first);

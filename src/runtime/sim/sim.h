@@ -34,7 +34,13 @@
  * Several programs, as the ranks of a job: their hosts are described in turn.
  * With sim_together, a wait does not run the devices; when every host waits,
  * the caller does so with sim_step until one of them waits no more. Then no
- * device ever gets ahead of a host that has yet to call. */
+ * device ever gets ahead of a host that has yet to call.
+ *
+ * Several simulators, one for each of such programs: a meet may have members
+ * elsewhere. The simulator tells when its own member comes and ends (struct
+ * sim_others), and does not go on before it knows when the others do, or that
+ * they do nothing until then. All come to the same times as one simulator of
+ * all programs, but for events at the same nanosecond. */
 #ifndef MEMSIM_RUNTIME_SIM_SIM_H
 #define MEMSIM_RUNTIME_SIM_SIM_H
 
@@ -170,6 +176,37 @@ uint32_t sim_meet(struct sim *s, uint32_t expected);
  * Returns 0, or -1 where memory is lacking. */
 int sim_pair(struct sim *s, uint32_t a, uint32_t a_part, uint32_t b,
              uint32_t b_part);
+
+/* --- members elsewhere --- */
+
+/* Must not call the simulator, but for sim_others_came and sim_others_ended. */
+struct sim_others {
+    /* The own member of MEET has come, or is done with its work, at NS. */
+    void (*came)(void *context, uint32_t meet, uint64_t ns);
+    void (*ended)(void *context, uint32_t meet, uint64_t ns);
+    /* Returns a time until which nothing is to be expected of the others,
+     * UNTIL_NS if it can: it may wait for that. If it returns less and has
+     * called neither of the functions below, the devices stop for now. */
+    uint64_t (*look)(void *context, uint64_t until_ns);
+    void *context;
+};
+
+/* From now on OTHERS (copied) are told of such meets. */
+void sim_others(struct sim *s, const struct sim_others *others);
+
+/* A meet of one own operation and of others elsewhere: as sim_meet. */
+uint32_t sim_meet_others(struct sim *s);
+/* A, a meet of one own operation, exchanges A_PART of its work with one that is
+ * elsewhere, whose number is returned: as sim_pair. `came' is called with A. */
+uint32_t sim_pair_others(struct sim *s, uint32_t a, uint32_t a_part);
+
+/* The others of MEET have come, and are done, at NS. To be called once the own
+ * one has. Returns 0, or -1 where memory is lacking. */
+int sim_others_came(struct sim *s, uint32_t meet, uint64_t ns);
+int sim_others_ended(struct sim *s, uint32_t meet, uint64_t ns);
+
+/* When the next thing happens that is known of; UINT64_MAX: nothing is. */
+uint64_t sim_next(const struct sim *s);
 
 /* --- host threads --- */
 

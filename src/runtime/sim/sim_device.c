@@ -584,11 +584,13 @@ static void head_arrive(struct sim *s, uint32_t stream)
     g->members = stream;
     g->apart = op->apart;
     peers_count(d, op, 1);
-    if (++g->arrived < g->expected)
-        return;
-    group_start(s, g, d->now, op->tag);
-    if (g->pairs != SIM_NONE)
+    bool all = ++g->arrived == g->expected;
+    if (all)
+        group_start(s, g, d->now, op->tag);
+    if (all && g->pairs != SIM_NONE)
         pairs_release(s, stream);
+    if (g->others)
+        others_tell_came(s, op->meet, d->now);
 }
 
 static void group_complete(struct sim *s, uint32_t group, uint64_t ns)
@@ -597,6 +599,8 @@ static void group_complete(struct sim *s, uint32_t group, uint64_t ns)
 
     for (uint32_t i = g->pairs, next; i != SIM_NONE; i = next) {
         next = s->pairs[i].next;
+        if (g->others)
+            others_forget(s, s->pairs[i].other);
         s->pairs[i].next = s->free_pair;
         s->free_pair = i;
     }
@@ -634,9 +638,45 @@ static void head_finish(struct sim *s, uint32_t stream)
         q->state = SIM_FINISHED;
         d->finishing++;
     }
-    if (meet != SIM_NONE &&
-        ++s->groups[meet].finished == s->groups[meet].expected)
+    if (meet == SIM_NONE)
+        return;
+    if (++s->groups[meet].finished == s->groups[meet].expected)
         group_complete(s, meet, d->now);
+    else if (s->groups[meet].others)
+        others_tell_ended(s, meet, d->now);
+}
+
+/* --- members elsewhere ---------------------------------------------------- */
+
+/* The device of GROUP's own member is at NS, or was there before: when it is
+ * now. */
+static uint64_t group_now(struct sim *s, uint32_t group, uint64_t ns)
+{
+    uint32_t device = s->streams[s->groups[group].members].device;
+
+    return ns > s->devices[device].now ? ns : s->devices[device].now;
+}
+
+void group_begin(struct sim *s, uint32_t group, uint64_t ns)
+{
+    struct sim_group *g = &s->groups[group];
+
+    g->arrived = g->expected;
+    group_start(s, g, group_now(s, group, ns), 0);
+}
+
+void group_finish(struct sim *s, uint32_t group, uint64_t ns)
+{
+    s->groups[group].finished = s->groups[group].expected;
+    group_complete(s, group, group_now(s, group, ns));
+}
+
+void group_meet(struct sim *s, uint32_t other, uint64_t ns)
+{
+    const struct sim_pair *p = &s->pairs[s->groups[other].pairs];
+
+    s->groups[other].arrived = 1;
+    group_release(s, p->other, p->other_part, group_now(s, p->other, ns), 0);
 }
 
 /* Is STREAM's head the one that its copy engine takes now? */

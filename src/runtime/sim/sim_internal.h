@@ -123,6 +123,7 @@ struct sim_group {
     uint32_t pairs; /* first one that it is in; SIM_NONE */
     uint32_t held;  /* parts of its work whose peers have yet to come */
     bool apart; /* its members end apart */
+    bool others; /* it has members elsewhere, or exchanges with such */
 };
 
 /* What one of two has to do with the OTHER. */
@@ -140,9 +141,21 @@ struct sim_flow {
 
 #define SIM_FLOW_ALONE (UINT32_C(1) << 31)
 
+
+/* What is known of members elsewhere, and has not happened yet. */
+struct sim_told {
+    uint64_t ns;
+    uint32_t group;
+};
+
 struct sim {
     struct sim_memory memory;
     struct sim_sink sink;
+    struct sim_others others;
+    struct sim_told *told;
+    uint32_t told_count, told_capacity;
+    uint32_t open;    /* times of others that are waited for */
+    uint64_t safe_ns; /* until then the others do nothing */
     struct sim_queue *streams;
     struct sim_device *devices;
     struct sim_event_state *events;
@@ -204,6 +217,26 @@ static inline void device_sift(struct sim *s, uint32_t device)
  * Others' speeds change; D and its streams are to be refreshed. */
 void flow_begin(struct sim *s, uint32_t stream);
 void flow_end(struct sim *s, uint32_t stream);
+
+/* sim_others.c */
+
+/* The own member of GROUP, of STREAM, has come; or is done. */
+void others_tell_came(struct sim *s, uint32_t group, uint64_t ns);
+void others_tell_ended(struct sim *s, uint32_t group, uint64_t ns);
+/* Whether the devices may go on until NS. */
+bool others_let(struct sim *s, uint64_t limit_ns);
+/* The first of what is told; SIM_NEVER: nothing is. */
+uint64_t others_next(const struct sim *s);
+/* Does it. */
+void others_happen(struct sim *s);
+/* A stand-in for one elsewhere that is done with. */
+void others_forget(struct sim *s, uint32_t group);
+
+/* sim_device.c: what others_happen does. All members of GROUP have come, or
+ * have ended, at NS; the one that OTHER stands for has come to its peer. */
+void group_begin(struct sim *s, uint32_t group, uint64_t ns);
+void group_finish(struct sim *s, uint32_t group, uint64_t ns);
+void group_meet(struct sim *s, uint32_t other, uint64_t ns);
 
 /* sim_host.c: threads that wait for D are looked at. */
 void hosts_wake(struct sim *s, struct sim_device *d);

@@ -49,6 +49,8 @@ static _Atomic uint64_t stop_ns = CLOCK_NEVER;
 
 _Atomic uint64_t clock_waited_ns = CLOCK_NEVER;
 
+static _Atomic bool is_frozen;
+
 /* A profiler listens: its times would overlap where the clock runs slower than
  * the simulation. */
 static bool is_profiled;
@@ -214,6 +216,7 @@ uint64_t clock_publish(const struct clock_line *line, bool profiled)
     l.user_ns += forward_ns;
     l.come_ns += forward_ns;
     forward_ns = 0;
+    atomic_store_explicit(&is_frozen, false, memory_order_relaxed);
     is_profiled = profiled;
     lead_set(&l, line_now());
     stop_for_sleepers(&l);
@@ -262,11 +265,13 @@ void clock_told_passed(uint64_t ns)
  * then only what threads are given is. */
 void clock_put_forward(uint64_t user_ns)
 {
-    session_raise(&given_ns, user_ns);
     if (!atomic_load_explicit(&generation, memory_order_relaxed) ||
-        core_locks_held)
+        core_locks_held) {
+        session_raise(&given_ns, user_ns);
         return;
+    }
     core_lock(LOCK_RECORD);
+    session_raise(&given_ns, user_ns);
     struct clock_line l = *line_now();
     uint64_t host_ns = clock_host(CLOCK_MONOTONIC);
     uint64_t shown_ns = clock_line_shown(&l, host_ns);
@@ -307,6 +312,60 @@ void clock_set_back(uint64_t host_ns, uint64_t by_ns)
     line_set(&l);
 }
 
+static uint64_t frozen_factor; /* of the line before */
+
+static _Atomic uint32_t waits_for_ranks; /* threads */
+
+bool clock_is_frozen(void)
+{
+    return atomic_load_explicit(&is_frozen, memory_order_relaxed) ||
+           atomic_load_explicit(&waits_for_ranks, memory_order_relaxed);
+}
+
+void clock_freeze(void)
+{
+    struct clock_line line = clock_line_now();
+
+    if (!atomic_load_explicit(&generation, memory_order_relaxed) ||
+        atomic_load_explicit(&is_frozen, memory_order_relaxed))
+        return;
+    atomic_store_explicit(&is_frozen, true, memory_order_relaxed);
+    frozen_factor = line.factor;
+    line.factor = 0;
+    line_set(&line);
+}
+
+void clock_go_on(uint64_t slept_ns)
+{
+    struct clock_line line = clock_line_now();
+
+    if (!atomic_load_explicit(&is_frozen, memory_order_relaxed))
+        return;
+    atomic_fetch_add_explicit(&clock_held_ns, slept_ns, memory_order_relaxed);
+    line.factor = frozen_factor;
+    atomic_store_explicit(&is_frozen, false, memory_order_relaxed);
+    line_set(&line);
+}
+
+uint64_t clock_waits_begin(void)
+{
+    atomic_fetch_add_explicit(&waits_for_ranks, 1, memory_order_relaxed);
+    core_lock(LOCK_RECORD);
+    clock_freeze();
+    core_unlock(LOCK_RECORD);
+    return clock_host(CLOCK_MONOTONIC);
+}
+
+/* Where another thread has made the clock go on, it is looked into by
+ * clock_gap(). */
+void clock_waits_end(uint64_t start_ns)
+{
+    atomic_fetch_sub_explicit(&waits_for_ranks, 1, memory_order_relaxed);
+    core_lock(LOCK_RECORD);
+    clock_go_on(clock_host(CLOCK_MONOTONIC) - start_ns);
+    core_unlock(LOCK_RECORD);
+}
+
 void clock_hold(uint64_t host_ns, uint64_t record_ns)
 {
     uint64_t held_ns = host_ns - record_ns;
@@ -328,6 +387,8 @@ void clock_after_fork(void)
 {
     atomic_store(&generation, 0);
     atomic_store(&stop_ns, CLOCK_NEVER);
+    atomic_store(&is_frozen, false);
+    atomic_store(&waits_for_ranks, 0);
     published_ns = forward_ns = 0;
     clock_log_after_fork();
 }

@@ -140,6 +140,13 @@ uint64_t clock_published(void);
 #define CLOCK_ONE (UINT64_C(1) << CLOCK_FACTOR_BITS)
 uint64_t clock_line_factor(void);
 
+/* The calling thread, which holds no lock, waits for other ranks, in this
+ * machine's time; or does so no more since START_NS, which the first returned.
+ * The user clock stands still meanwhile, and nobody puts it forward. */
+uint64_t clock_waits_begin(void);
+void clock_waits_end(uint64_t start_ns);
+bool clock_is_frozen(void);
+
 /* --- for clock_sleep.c ---------------------------------------------------- */
 
 #define CLOCK_NEVER UINT64_MAX
@@ -161,6 +168,11 @@ uint64_t clock_line_end(uint64_t host_ns);
  * its lead, too. Where a thread waits for a time before it, the clock has
  * stopped there: clock_sleep_serve() lets it go on. */
 uint64_t clock_publish(const struct clock_line *line, bool profiled);
+
+/* Likewise: the user clock stands still until a line is published, or until it
+ * goes on after memsim's own SLEPT_NS. */
+void clock_freeze(void);
+void clock_go_on(uint64_t slept_ns);
 
 /* Likewise: at HOST_NS the clock had passed BY_NS too many. Not where there is
  * no simulation. */

@@ -44,6 +44,9 @@ void clock_sleep_serve(void);
 /* Likewise, where no thread does so yet and the caller may. */
 void clock_sleep_serve_idle(void);
 
+/* Whether another thread of the process runs, or would if there were a CPU. */
+bool clock_process_runs(void);
+
 /* The process has a simulation now. */
 void clock_sleep_start(void);
 

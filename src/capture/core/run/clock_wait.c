@@ -60,7 +60,7 @@ static uint64_t spin(uint64_t now_ns)
 
     looks = now_ns == looked_ns ? looks + 1 : 0;
     looked_ns = now_ns;
-    if (looks <= SPIN_LOOKS || clock_is_stopped() ||
+    if (looks <= SPIN_LOOKS || clock_is_stopped() || clock_is_frozen() ||
         clock_host(CLOCK_MONOTONIC) < clock_published() + CLOCK_GAP_NS)
         return now_ns;
     looked_ns += SPIN_NS;
@@ -111,7 +111,8 @@ uint64_t clock_wait_host(const struct clock_wait *w)
     if (factor > CLOCK_ONE)
         left_ns = (uint64_t)(((unsigned __int128)left_ns << CLOCK_FACTOR_BITS) /
                              factor);
-    uint64_t least_ns = clock_is_stopped() ? STOPPED_NS : PART_NS;
+    bool stands = clock_is_stopped() || clock_is_frozen();
+    uint64_t least_ns = stands ? STOPPED_NS : PART_NS;
     return left_ns && left_ns < least_ns ? least_ns : left_ns;
 }
 
@@ -162,15 +163,17 @@ struct timespec clock_wait_deadline(const struct clock_wait *w, clockid_t clock)
     return clock_timespec(clock_host(clock) + clock_wait_host(w));
 }
 
-/* Whether the process did nothing since this part of W began. Where it works,
- * but has not come to the GPU for long, a faster host is not waited for. */
+/* Whether the process did nothing since this part of W began, and waits for no
+ * CPU. Where it works, but has not come to the GPU for long, a faster host is
+ * not waited for. */
 static bool process_rests(const struct clock_wait *w)
 {
     uint64_t used_ns = clock_published(), now_ns = clock_host(CLOCK_MONOTONIC);
     uint64_t cpu_ns = clock_host(CLOCK_PROCESS_CPUTIME_ID) - w->cpu_ns;
 
     return now_ns - used_ns > PATIENCE_NS ||
-           (used_ns < w->from_ns && cpu_ns < (now_ns - w->from_ns) / 8);
+           (used_ns < w->from_ns && cpu_ns < (now_ns - w->from_ns) / 8 &&
+            !clock_process_runs());
 }
 
 /* The host's deadline of W has come. Where the user clock's has not, another
@@ -182,7 +185,7 @@ static bool is_over(struct clock_wait *w)
     if (clock_host(CLOCK_MONOTONIC) < w->end_ns) /* a slice of it is over */
         return false;
     if (clock_line_factor() < CLOCK_ONE && !clock_is_stopped() &&
-        process_rests(w)) {
+        !clock_is_frozen() && process_rests(w)) {
         clock_put_forward(w->until_ns);
         return true;
     }

@@ -17,6 +17,7 @@
 #include "capture/core/run/clock_gap.h"
 #include "capture/core/run/clock_sleep.h"
 #include "capture/core/run/loader.h"
+#include "capture/core/run/meeting.h"
 #include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
 #include "common/trace/op.h"
@@ -83,7 +84,8 @@ static void wanted_set(void)
 
     for (int kind = 0; kind < KINDS; kind++)
         wanted[kind] = kind == TRACE_NAME || kind == TRACE_CAPTURE_JOIN ||
-                       kind == TRACE_CAPTURE_END ||
+                       kind == TRACE_CAPTURE_END || kind == TRACE_PROCESS ||
+                       kind == TRACE_COMMUNICATOR ||
                        op_of_record((enum trace_kind)kind, fields).kind;
 }
 
@@ -135,10 +137,34 @@ void live_start(void)
     core_unlock(LOCK_RECORD);
 }
 
+/* The simulation has failed for good. */
+static void live_fail(void)
+{
+    live_is_on = false;
+    failed = true;
+    meeting_leave();
+}
+
+/* The program's last work is done, for those that wait for it. */
+static void live_leave(void)
+{
+    core_lock(LOCK_RECORD);
+    if (live_is_on && ops->leave())
+        live_fail();
+    meeting_leave();
+    core_unlock(LOCK_RECORD);
+    if (meeting_forsook())
+        memsim_note("a rank's clock went on without another rank, which did "
+                    "not come to a collective: it waited for something else, "
+                    "or never makes the call. What that program shows of its "
+                    "times is too short by that wait");
+}
+
 void live_conclude(void)
 {
     char text[48];
 
+    live_leave();
     if (failed)
         memsim_note("the clock of %s was simulated up to a point, and then "
                     "this machine's: there was no memory for the simulation",
@@ -152,11 +178,40 @@ void live_conclude(void)
 void live_after_fork(void)
 {
     clock_sleep_after_fork();
+    meeting_after_fork();
     live_is_on = loaded = false;
     ops = NULL;
     if (listener)
         listener->forked();
     listener = NULL;
+}
+
+/* Other ranks wait for this one. */
+static __attribute__((noinline)) void offer(bool waiting)
+{
+    if (live_is_on && ops->offer(waiting))
+        live_fail();
+}
+
+void memsim_live_offer(void)
+{
+    if (!atomic_load_explicit(meeting_wanted, memory_order_relaxed))
+        return;
+    core_lock(LOCK_RECORD);
+    offer(true);
+    core_unlock(LOCK_RECORD);
+}
+
+/* What the simulation slept, because other ranks were late in this machine's
+ * time, is none of the program's. */
+static void sleep_take_out(void)
+{
+    uint64_t slept_ns = meeting_slept();
+
+    if (!slept_ns)
+        return;
+    clock_go_on(slept_ns);
+    clock_gap_skip(slept_ns);
 }
 
 /* Its part of the time since RECORD was written is not the program's. */
@@ -167,8 +222,7 @@ void live_take(const struct trace_put *record)
     if (begun && !wanted[record->kind & (KINDS - 1)])
         return;
     if (ops->take(record, &now)) {
-        live_is_on = false;
-        failed = true;
+        live_fail();
         clock_release();
         if (listener)
             listener->timed(origin_ns);
@@ -176,6 +230,9 @@ void live_take(const struct trace_put *record)
     }
     called_ns = now.called_ns;
     clock_waited(now.waited_ns);
+    uint64_t slept_ns = meeting_slept();
+    if (__builtin_expect(slept_ns != 0, false))
+        clock_gap_skip(slept_ns);
     uint64_t host_ns = clock_host(CLOCK_MONOTONIC);
     if (!begun)
         origin_ns = clock_user_at(host_ns) - now.host_ns;
@@ -189,12 +246,16 @@ void live_take(const struct trace_put *record)
     clock_files_put(host_ns, origin_ns + now.host_ns);
     if (__builtin_expect(listener != NULL, false))
         listener->timed(origin_ns);
+    if (__builtin_expect(
+            atomic_load_explicit(meeting_wanted, memory_order_relaxed), false))
+        offer(false);
 }
 
 int live_event(uint64_t event, uint64_t *ns)
 {
     core_lock(LOCK_RECORD);
     int rc = live_is_on ? ops->event(event, ns) : -1;
+    sleep_take_out();
     core_unlock(LOCK_RECORD);
     return rc;
 }
@@ -203,6 +264,7 @@ bool live_is_behind(uint64_t event)
 {
     core_lock(LOCK_RECORD);
     bool is_behind = live_is_on && ops->behind(event);
+    sleep_take_out();
     core_unlock(LOCK_RECORD);
     return is_behind;
 }
@@ -218,10 +280,9 @@ void live_listen(const struct live_listener *who)
 
 void live_settle(void)
 {
-    if (live_is_on && ops->settle()) {
-        live_is_on = false;
-        failed = true;
-    }
+    if (live_is_on && ops->settle())
+        live_fail();
+    sleep_take_out();
     if (listener)
         listener->timed(origin_ns);
 }

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "capture/core/base/core.h"
+
 #define LIVE_LIBRARY "libmemsim-clock.so"
 #define LIVE_ENTRY   "memsim_live"
 
@@ -44,6 +46,12 @@ struct live_ops {
     /* Does what ends before the host's time now. Returns as `take`. */
     int (*settle)(void);
     uint64_t (*calls)(void); /* the number of the last one */
+    /* Other ranks wait for this one (meeting.h): does what they wait for, as
+     * far as that is known; WAITING: until the host's time now, else without
+     * limit. Does not wait. Returns as `take`. */
+    int (*offer)(bool waiting);
+    /* Does all that is queued: the program ends. Returns as `take`. */
+    int (*leave)(void);
 };
 
 /* Whether records are wanted; under LOCK_RECORD, as the functions below. */
@@ -58,6 +66,10 @@ void live_start(void);
 
 /* The trace ends: records the simulation's result in it. */
 void live_conclude(void);
+
+/* Other ranks may wait for this process, which waits for them in turn, in this
+ * machine's time. With no lock of the core's held. */
+CORE_API void memsim_live_offer(void);
 
 /* In a forked child, which holds all locks: it has no simulation yet. */
 void live_after_fork(void);

@@ -138,8 +138,10 @@ void await_reach(uint64_t mask)
 
     if (!(mask & await_live) || core_locks_held)
         return;
+    uint64_t start_ns = clock_waits_begin();
     while (entry_take(mask, &copy, &index))
         entry_wait(&copy, index);
+    clock_waits_end(start_ns);
 }
 
 static bool overlaps(const struct entry *e, uint64_t address, uint64_t bytes)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ranks of a job have one clock: what each of them prints is what the report
+says, whoever is the slowest."""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from harness import MEMSIM, equal, main, test
+
+# Rank 0 has 1/64 of rank 1's samples. As torchtitan does, each rank logs what a
+# step takes.
+UNEVEN = """
+import os, time, torch, torch.distributed as dist
+rank, local = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(local)
+dist.init_process_group("nccl")
+model = torch.nn.Sequential(*[torch.nn.Linear(2048, 2048) for _ in range(4)])
+model = torch.nn.parallel.DistributedDataParallel(
+    model.cuda().bfloat16(), device_ids=[local])
+optimizer = torch.optim.SGD(model.parameters(), lr=.1)
+x = torch.randn(1024 << 6 * (rank == 1), 2048, device="cuda",
+                dtype=torch.bfloat16)
+for step in range(1, 6):
+    start = time.perf_counter_ns()
+    loss = model(x).sum()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    loss.item()
+    torch.cuda.synchronize()
+    took = time.perf_counter_ns() - start
+    print(f"[rank{rank}]:step: {step} took: {took} tps: {1e9 / took:,.0f}",
+          flush=True)
+"""
+
+PIPELINE = """
+import os, time, torch, torch.distributed as dist
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B
+rank, local = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(local)
+dist.init_process_group("nccl")
+model = torch.nn.Sequential(*[
+    torch.nn.Linear(2048, 2048, dtype=torch.bfloat16)
+    for _ in range(2 + 2 * rank)]).cuda()
+schedule = Schedule1F1B(PipelineStage(model, rank, 4, torch.device("cuda")), 8,
+                        loss_fn=lambda y, x: (y - x).float().pow(2).mean())
+x = torch.randn(8 * 4096, 2048, device="cuda", dtype=torch.bfloat16)
+optimizer = torch.optim.SGD(model.parameters(), lr=.01)
+for step in range(1, 6):
+    start = time.perf_counter_ns()
+    schedule.step(*([x] if rank == 0 else []),
+                  **({"target": x} if rank == 3 else {}))
+    optimizer.step()
+    optimizer.zero_grad()
+    torch.cuda.synchronize()
+    took = time.perf_counter_ns() - start
+    print(f"[rank{rank}]:step: {step} took: {took}", flush=True)
+"""
+
+
+# Rank 1 waits on the host for rank 0, which waits for rank 1's part of an
+# all-reduce: on a cluster rank 1's GPU gets there meanwhile.
+HOST_WAIT = """
+import os, torch, torch.distributed as dist
+rank, local = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(local)
+dist.init_process_group("cpu:gloo,cuda:nccl")
+x = torch.ones(1 << 24, device="cuda")
+for step in range(1, 4):
+    dist.all_reduce(x)
+    if rank == 0:
+        torch.cuda.synchronize()
+    dist.all_reduce(torch.zeros(1))
+    print(f"[rank{rank}]:step: {step} took: 0", flush=True)
+dist.destroy_process_group()
+"""
+
+# Rank 1 ends early; rank 0 waits for it.
+ENDS_EARLY = """
+import os, torch, torch.distributed as dist
+rank, local = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(local)
+dist.init_process_group("nccl")
+x = torch.ones(1 << 24, device="cuda")
+dist.all_reduce(x)
+torch.cuda.synchronize()
+if rank == 1:
+    os._exit(0)
+dist.all_reduce(x)
+torch.cuda.synchronize()
+print("[rank0]:step: 1 took: 0", flush=True)
+os._exit(0)
+"""
+
+
+def run(script, *options, ranks=2, rc=0):
+    """The times of a step that each rank prints, by rank, and the report."""
+    with tempfile.TemporaryDirectory() as scratch:
+        out = pathlib.Path(scratch) / "out.json"
+        done = subprocess.run(
+            [MEMSIM, "run", "-q", "--json", out, "--nproc-per-node",
+             str(ranks), *options, "--", sys.executable, "-c", script],
+            stdout=subprocess.PIPE, text=True, check=False)
+        equal(done.returncode, rc)
+        printed, report = done.stdout, json.loads(out.read_text())
+    lines = re.findall(r"\[rank(\d+)\]:step: (\d+) took: (\d+)", printed)
+    seen = {}
+    for rank, step, took in sorted((int(r), int(s), int(t))
+                                   for r, s, t in lines):
+        seen.setdefault(rank, []).append(took)
+    return seen, report
+
+
+def is_reported(seen, report, ranks, within=0.01):
+    """The later steps of all RANKS, for the first is a warm-up."""
+    equal(sorted(seen), sorted(ranks))
+    step_ns = report["time"]["step_ns"]
+    for rank, took in seen.items():
+        for ns in took[2:]:
+            assert abs(ns / step_ns - 1) < within, (rank, took, step_ns)
+
+
+@test
+def a_fast_rank_prints_the_step_of_the_slow_one():
+    options = ["--ranks", "all", "--host-speed", "0"]
+    seen, report = run(UNEVEN, *options)
+    is_reported(seen, report, [0, 1])
+    again, _ = run(UNEVEN, *options)
+    equal({rank: took[2:] for rank, took in seen.items()},
+          {rank: took[2:] for rank, took in again.items()})
+
+
+@test
+def a_clock_may_stay_local():
+    seen, report = run(UNEVEN, "--ranks", "all", "--host-speed", "0",
+                       "--local-clock")
+    assert seen[0][-1] < report["time"]["step_ns"] / 4, (seen, report["time"])
+
+
+@test
+def a_pipelines_stages_print_the_reported_step():
+    seen, report = run(PIPELINE, "--ranks", "all", "--host-speed", "0", ranks=4)
+    is_reported(seen, report, range(4))
+
+
+@test
+def ranks_that_are_no_processes_come_as_theirs_do():
+    seen, report = run(UNEVEN, "--nnodes", "2", "--ranks", "0,1,15",
+                       "--host-speed", "0", ranks=8)
+    is_reported(seen, report, [0, 1, 15])
+
+
+@test
+def a_rank_that_waits_on_the_host_ends_no_clock():
+    seen, _ = run(HOST_WAIT, "--ranks", "all", "--host-speed", "0")
+    equal({rank: len(took) for rank, took in seen.items()}, {0: 3, 1: 3})
+
+
+@test
+def a_rank_that_has_ended_is_not_waited_for():
+    seen, _ = run(ENDS_EARLY, "--ranks", "all", "--host-speed", "0", rc=122)
+    equal(seen, {0: [0]})
+
+
+if __name__ == "__main__":
+    main()
