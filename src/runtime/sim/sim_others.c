@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Members of meets in other simulators.
  *
- *   own member comes ──► came() ──► look() ... sim_others_came() ──► it starts
- *   own member ends ──► ended() ──► look() ... sim_others_ended() ──► it is done
+ *   own member comes ──► came() ─► look() ... sim_others_came() ──► it starts
+ *   own member ends ──► ended() ─► look() ... sim_others_ended() ──► it is done
  *
  * Between the two of a line the meet is open: another simulator may do at any
  * moment what concerns this one, so nothing is done here before look() has said

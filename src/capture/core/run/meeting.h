@@ -6,7 +6,7 @@
  * One that waits sleeps, in this machine's time. It cannot wait for ever: it is
  * woken when what it waits for is there, or when it is the first of all in
  * simulated time, so that nobody can be before it. Where a rank has ended, or
- * all programs of the run do nothing, it goes on without those that are missing.
+ * all programs of the run do nothing, it goes on without the missing ones.
  */
 #ifndef MEMSIM_CAPTURE_CORE_RUN_MEETING_H
 #define MEMSIM_CAPTURE_CORE_RUN_MEETING_H
