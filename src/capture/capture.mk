@@ -114,6 +114,46 @@ $(CAPTURE_LIB)/$2: $(O)/pic/$1.stubs.o $(O)/gen/$2.map \
 endef
 $(foreach s,$(SONAMES),$(eval $(call capture_library,$(word 1,$(subst /, ,$s)),$(word 2,$(subst /, ,$s)),$(word 3,$(subst /, ,$s)))))
 
+# What stands before NVIDIA's own libraries (capture/real): the core, some of it
+# compiled for its other names (run/instance.h), and a library with the driver's
+# name, which passes its calls on.
+REAL_LIB   := $(CAPTURE_LIB)/real
+REAL_OWN   := $(shell grep -l instance.h src/capture/core/*/*.c)
+REAL_CORE  := $(filter-out src/capture/core/compute/% $(REAL_OWN),$(CORE_FILES))
+REAL_PIC   := $(patsubst %.c,$(O)/pic/%.o,$(REAL_CORE)) \
+              $(patsubst %.c,$(O)/pic-real/%.o,$(REAL_OWN)) \
+              $(patsubst %.c,$(O)/pic-real/%.o,$(wildcard src/capture/real/*.c))
+
+$(O)/pic-real/%.o: %.c | $(HEADERS)/stamp
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) -DMEMSIM_REAL -isystem $(CUDA13_INC) $(CFLAGS) $(PIC) \
+	    -MMD -MP -c -o $@ $<
+
+# Taps have the visibility of CUDA's headers; exports.map hides what is ours.
+$(O)/pic-real/src/capture/real/%.o: PIC += -fvisibility=default
+
+$(REAL_LIB)/libmemsim-real.so: $(REAL_PIC) $(O)/pic/libbase.a src/capture/real/exports.map
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(PIC) $(LIBRARY_LD) -Wl,-Bsymbolic \
+	    -Wl,--version-script=src/capture/real/exports.map \
+	    -o $@-t $(filter %.o %.a,$^) $(CAPTURE_LIBS) $(if $(SAN),-lm) && mv $@-t $@
+
+$(O)/gen/%.pass.c: src/capture/api/%.api tools/gen-stubs tools/apifile.py
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) tools/gen-stubs $< -o $@
+
+$(O)/pic/%.pass.o: $(O)/gen/%.pass.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(LIBRARY_PIC) -MMD -MP -c -o $@ $<
+
+$(REAL_LIB)/libcuda.so.1: $(O)/pic/driver.pass.o $(O)/gen/libcuda.so.1.map $(REAL_LIB)/libmemsim-real.so
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LIBRARY_LD) -Wl,-rpath,'$$ORIGIN' $(SYMBOLIC) \
+	    -Wl,--version-script=$(O)/gen/libcuda.so.1.map \
+	    -o $@-t $(filter %.o %.so,$^) && mv $@-t $@
+
+REAL := $(REAL_LIB)/libmemsim-real.so $(REAL_LIB)/libcuda.so.1
+
 CAPTURE := $(CAPTURE_LIB)/libmemsim.so $(CAPTURE_LIB)/libmemsim-clock.so \
            $(foreach s,$(SONAMES),$(CAPTURE_LIB)/$(word 2,$(subst /, ,$s)))
 
@@ -132,6 +172,11 @@ $(CAPTURE_LIB)/py/%: src/capture/py/%
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
+PY_REAL := $(patsubst src/capture/py/%,$(REAL_LIB)/py/%,$(wildcard src/capture/py/*.py))
+$(REAL_LIB)/py/%: src/capture/py/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
 CALIBRATE := $(patsubst src/memsim/calibrate/%,$(CAPTURE_LIB)/%,$(wildcard src/memsim/calibrate/*.py))
 $(CALIBRATE): $(CAPTURE_LIB)/%: src/memsim/calibrate/%
 	@mkdir -p $(@D)
@@ -147,7 +192,7 @@ $(SEARCH): $(CAPTURE_LIB)/search/%: src/memsim/search/%
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-capture: $(CAPTURE) $(SMI) $(PY) $(CALIBRATE) $(MCP) $(SEARCH)
+capture: $(CAPTURE) $(REAL) $(SMI) $(PY) $(PY_REAL) $(CALIBRATE) $(MCP) $(SEARCH)
 
 # Asks again when a source may include a header that no other one does.
 $(HEADERS)/stamp: tools/cuda-headers $(wildcard src/capture/*/*.[ch] src/capture/*/*/*.[ch])

@@ -73,7 +73,7 @@ void simulator_add(struct simulator *r, const struct trace_item *item)
     if (!r->begun)
         r->record_ns = r->origin_ns = item->head.time_ns;
     r->begun = true;
-    if (trace_says_imported(item))
+    if (trace_says_imported(item) || trace_says_real(item))
         r->imported = r->t->imported = true;
     if (r->imported) {
         r->host_ns =

@@ -166,6 +166,12 @@ static void profile_return(struct simulator *r, const struct op *op,
 
 /* --- calls ---------------------------------------------------------------- */
 
+static bool is_wait(enum op_kind kind)
+{
+    return kind == OP_SYNC_EVENT || kind == OP_SYNC_STREAM ||
+           kind == OP_SYNC_DEVICE;
+}
+
 /* The host goes on with the call that it has not done with. */
 void simulator_call_finish(struct simulator *r)
 {
@@ -182,7 +188,7 @@ void simulator_call_finish(struct simulator *r)
     u->active = false;
     r->t->host_ns = r->host_ns;
     r->waited_ns += sim_now(r->sim, u->thread) - u->called_ns;
-    if (r->imported && u->op->kind == OP_SYNC_EVENT)
+    if (r->imported && u->op->measured && is_wait(u->op->kind))
         profile_return(r, u->op, u->thread);
     if (!u->op->capture)
         call_tell(r, u);
@@ -231,7 +237,7 @@ static void profile_call(struct simulator *r, const struct op *op,
         return;
     }
     r->host_ns = simulator_profile_ns(r, op->thread, op->host_ns);
-    if (works)
+    if (works && op->measured)
         price_measured(r, op, price);
     call_make(r, op, op->kind, price, works);
 }

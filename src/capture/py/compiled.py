@@ -143,6 +143,6 @@ def _follow():
 
 def start():
     global _modules
-    _modules = sys.modules["_memsim_modules"]
+    _modules = sys.modules[__name__.replace("compiled", "modules")]
     _modules._core.memsim_tag_within.restype = None
     after_import("torch._dynamo.output_graph", _follow)

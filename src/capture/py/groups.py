@@ -11,6 +11,7 @@ import ctypes
 import itertools
 import sys
 
+_LIBRARY = globals().get("LIBRARY", "libmemsim.so")  # as sitecustomize.py says
 _NEXT = -2  # core/torch/process_group.h, GROUP_NEXT
 _UNSET = -2 ** 31  # nccl.h, NCCL_CONFIG_UNDEF_INT
 _FIRST_MARK = -2 ** 30  # neither a color nor a value of splitShare
@@ -26,7 +27,7 @@ def start():
     distributed = sys.modules.get("torch.distributed.distributed_c10d")
     if distributed is None:  # a torch without it
         return
-    group_tell = ctypes.PyDLL("libmemsim.so").memsim_group_tell
+    group_tell = ctypes.PyDLL(_LIBRARY).memsim_group_tell
 
     def tell(color, ranks):
         try:

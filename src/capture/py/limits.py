@@ -8,6 +8,8 @@ import ctypes
 
 import torch
 
+_LIBRARY = globals().get("LIBRARY", "libmemsim.so")  # as sitecustomize.py says
+
 # Of torch.cuda.memory's functions; the settings' has a new name since 2.10.
 _FRACTION = "_cuda_setMemoryFraction"
 _SETTINGS = ("_cuda_cudaCachingAllocator_set_allocator_settings",
@@ -39,7 +41,7 @@ def _tells_history(core):
 
 
 def start():
-    core = ctypes.PyDLL("libmemsim.so")
+    core = ctypes.PyDLL(_LIBRARY)
     _call_after(_FRACTION, lambda fraction, device: core.memsim_torch_fraction(
         device, repr(float(fraction)).encode()))
     for name in _SETTINGS:

@@ -27,7 +27,8 @@ NEWEST = 2, 15  # whose peaks are known to be the same with us and without
 SEARCHES = 4  # for modules that were added to a parent
 SEARCH_STEPS = 1, 10, 100, 1000  # after which models are looked for
 
-_core = ctypes.PyDLL("libmemsim.so")  # keeps the GIL: its functions are short
+_LIBRARY = globals().get("LIBRARY", "libmemsim.so")  # as sitecustomize.py says
+_core = ctypes.PyDLL(_LIBRARY)  # keeps the GIL: its functions are short
 _enter = _core.memsim_tag_enter
 _leave = _core.memsim_tag_leave
 _step = _core.memsim_tag_step
@@ -50,7 +51,7 @@ for _function in (_enter, _leave, _step, _cut, _range, _storage, _input,
     _function.restype = None
 
 _CALL = nn_module.Module._call_impl.__code__
-_calls = sys.modules["_memsim_places"]
+_calls = sys.modules[__name__.replace("modules", "places")]
 
 _is_compiling = getattr(torch.compiler, "is_dynamo_compiling",
                         torch.compiler.is_compiling)

@@ -28,7 +28,8 @@ FRAMES = 8  # in so many functions;
 GROWTHS = 2  # a list that grew so often grows
 
 after_import = None  # sitecustomize.py's
-_core = ctypes.PyDLL("libmemsim.so")
+_LIBRARY = globals().get("LIBRARY", "libmemsim.so")  # as sitecustomize.py says
+_core = ctypes.PyDLL(_LIBRARY)
 _here = os.path.dirname(os.path.abspath(__file__))
 _libraries = _here,  # where no file is the user's own
 _seen = {}  # what is known of a call, by code and instruction

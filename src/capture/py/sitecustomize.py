@@ -16,6 +16,12 @@ import os
 import sys
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
+# A copy of this folder serves libmemsim-real.so (capture/real), and starts only
+# what says whose memory it is.
+_REAL = os.path.basename(os.path.dirname(_HERE)) == "real"
+_LIBRARY = "libmemsim-real.so" if _REAL else "libmemsim.so"
+_PREFIX = "_memsim_real_" if _REAL else "_memsim_"
+_SESSION = "MEMSIM_REAL_SESSION" if _REAL else "MEMSIM_SESSION"
 
 
 def _died_of_oom(error):
@@ -43,7 +49,7 @@ def _tell_framework():
     for module, name in _FRAMEWORKS:
         if module in sys.modules:
             import ctypes
-            ctypes.CDLL("libmemsim.so").memsim_process_setting(
+            ctypes.CDLL(_LIBRARY).memsim_process_setting(
                 f"framework={name}".encode())
             return
 
@@ -54,7 +60,7 @@ def _at_exit():
     error = getattr(sys, "last_value", None)  # set once it was printed
     if _died_of_oom(error):
         import ctypes
-        ctypes.CDLL("libmemsim.so").memsim_process_died_of_oom()
+        ctypes.CDLL(_LIBRARY).memsim_process_died_of_oom()
 
 
 def _follow_jax():
@@ -114,8 +120,9 @@ def _start(name, what):
     """Starts NAME.py, which serves WHAT."""
     try:
         spec = importlib.util.spec_from_file_location(
-            f"_memsim_{name}", os.path.join(_HERE, f"{name}.py"))
+            _PREFIX + name, os.path.join(_HERE, f"{name}.py"))
         module = importlib.util.module_from_spec(spec)
+        module.LIBRARY = _LIBRARY
         sys.modules[spec.name] = module  # where torch.compile looks for it
         spec.loader.exec_module(module)
         module.after_import = _after_import
@@ -127,17 +134,27 @@ def _start(name, what):
 def _count():
     """What imports torch has memory on the host, if only that of torch."""
     import ctypes
-    ctypes.CDLL("libmemsim.so").memsim_host_state(0, 0, 0)
+    ctypes.CDLL(_LIBRARY).memsim_host_state(0, 0, 0)
+
+
+def _tell_whose():
+    """Which limits, groups and modules there are."""
+    _count()
+    _start("limits", "memory limits are not recorded")
+    _start("groups", "members of process groups are not known")
+    if os.environ.get("MEMSIM_MODULES") != "0":
+        _start("places", "where advice changes the script is not known")
+        _start("modules", "modules are not told apart")
+        if not _REAL:
+            _start("loops", "what was not evaluated or saved is not noted")
+        _start("compiled", "modules under torch.compile are not told apart")
 
 
 def _follow():
     _start("marks", "what the program writes has no mark of memsim")
-    _count()
-    _start("limits", "memory limits are not recorded")
     _start("inductor", "max-autotune compares what has no price")
     _start("reaches", "how far Triton's kernels reach is not known")
     _start("stores", "what Triton's kernels store to is not known")
-    _start("groups", "members of process groups are not known")
     _start("flash", "flash_attn needs its own extension")
     if os.environ.get("MEMSIM_REAL_INIT") != "1":
         _start("host", "large host tensors are initialized")
@@ -147,11 +164,7 @@ def _follow():
         _start("world", "ranks that are not run are waited for")
     if os.environ.get("MEMSIM_LAUNCHER"):
         _start("launcher", "the launcher starts no script")
-    if os.environ.get("MEMSIM_MODULES") != "0":
-        _start("places", "where advice changes the script is not known")
-        _start("modules", "modules are not told apart")
-        _start("loops", "what was not evaluated or saved is not noted")
-        _start("compiled", "modules under torch.compile are not told apart")
+    _tell_whose()
 
 
 def _follow_safetensors():
@@ -193,7 +206,10 @@ def _offer():
         warm.offer()
 
 
-if os.environ.get("MEMSIM_SESSION"):
+if os.environ.get(_SESSION) and _REAL:
+    atexit.register(_at_exit)
+    sys.meta_path.insert(0, _Finder("torch", _tell_whose))
+elif os.environ.get(_SESSION):
     _offer()
     atexit.register(_at_exit)
     if os.environ.get("MEMSIM_WRITE_THROUGH") != "1":
@@ -202,6 +218,6 @@ if os.environ.get("MEMSIM_SESSION"):
     _after_import("torch", _follow)
     sys.meta_path.insert(0, _Finder("safetensors", _follow_safetensors))
     sys.meta_path.insert(0, _Finder("jax", _follow_jax))
-    if os.environ.get("MEMSIM_STEP_MARK"):
-        _start("steps", "calls of --step-mark's function are not marked")
+if os.environ.get(_SESSION) and os.environ.get("MEMSIM_STEP_MARK"):
+    _start("steps", "calls of --step-mark's function are not marked")
 _hand_over()

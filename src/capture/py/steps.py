@@ -15,6 +15,7 @@ import types
 
 after_import = None  # sitecustomize.py's
 
+_LIBRARY = globals().get("LIBRARY", "libmemsim.so")  # as sitecustomize.py says
 _thread = threading.local()
 _name = os.environ.get("MEMSIM_STEP_MARK", "")
 _parts = _name.split(".")
@@ -23,7 +24,7 @@ _done = False
 
 @functools.lru_cache(maxsize=None)
 def _core():
-    core = ctypes.PyDLL("libmemsim.so")
+    core = ctypes.PyDLL(_LIBRARY)
     core.memsim_step_mark.restype = None
     return core
 

@@ -20,7 +20,7 @@
 #include "common/catalogue/gpu.h"
 
 #define SESSION_MAGIC      "memsim\0S"
-#define SESSION_VERSION    7
+#define SESSION_VERSION    8
 #define SESSION_FILE       "session"
 #define SESSION_COMMAND    "command" /* argv, each ended by a NUL */
 #define SESSION_CLOCK      "clock" /* timeline/image.h */
@@ -56,6 +56,7 @@ struct session_device {
     uint64_t capacity_bytes; /* what cudaMemGetInfo calls total */
     session_u64 used_bytes;  /* by all processes, contexts included */
     session_u64 peak_used_bytes;
+    uint64_t others_bytes; /* --real: taken before the run began */
 };
 
 /* One process's part of one GPU. All in bytes but the counts. */
@@ -210,6 +211,8 @@ struct session {
     uint32_t simulated_clock;   /* no --real-clock: SESSION_CLOCK is there */
     uint32_t stacks;        /* --stacks: enum session_stacks */
     double unknown_value;   /* --unknown-value */
+    uint32_t real;          /* --real: the GPUs are this machine's */
+    uint64_t cap_bytes;     /* --cap; 0: not given */
     uint64_t end_ns; /* when the command ended; 0: memsim was killed first */
     uint32_t exit_status;      /* the command's, 128 + N for signal N */
     uint32_t background;       /* processes it left running */

@@ -197,7 +197,8 @@ struct trace_chunk {
                                                                                \
     X(90, MEASURED, measured, TIME, F(start_ns) F(duration_ns) F(held_ns)      \
       F(return_ns) F(latency_ns) F(gap_ns) F(family), NULL)                    \
-    X(91, JOIN, join, TIME, F(joined), NULL)
+    X(91, JOIN, join, TIME, F(joined), NULL)                                   \
+    X(92, CALL, call, TIME, F(number) F(start_ns) F(end_ns), NULL)
 /* clang-format on */
 
 /* What records of a kind are for. */
@@ -243,6 +244,9 @@ struct trace_work {
 #define TRACE_WORDS(kind, ...)                                                 \
     ((const uint64_t *)&(const TRACE_STRUCT_##kind){__VA_ARGS__})
 #define TRACE_WORD_COUNT(kind) (sizeof(TRACE_STRUCT_##kind) / sizeof(uint64_t))
+
+/* The SETTING that marks the trace of a job on a real GPU, with its times. */
+#define TRACE_REAL "memsim_measured=1"
 
 /* The beginning of the SETTING that marks an imported profile. The profiler's
  * name follows. */

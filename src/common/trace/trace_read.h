@@ -94,14 +94,26 @@ trace_as_segment(const struct trace_item *item)
     return (const struct trace_segment_alloc *)item->fields;
 }
 
-/* Whether ITEM marks the trace as an imported profile. */
-static inline bool trace_says_imported(const struct trace_item *item)
+/* Whether ITEM is a SETTING that begins with TEXT. */
+static inline bool trace_is_setting(const struct trace_item *item,
+                                    const char *text)
 {
-    static const char setting[] = TRACE_IMPORTED;
+    size_t length = strlen(text);
 
     return item->head.kind == TRACE_SETTING &&
-           item->head.text_bytes >= sizeof setting - 1 &&
-           !memcmp(item->text, setting, sizeof setting - 1);
+           item->head.text_bytes >= length && !memcmp(item->text, text, length);
+}
+
+/* Whether ITEM marks the trace as an imported profile; as that of a job on a
+ * real GPU, with its times. */
+static inline bool trace_says_imported(const struct trace_item *item)
+{
+    return trace_is_setting(item, TRACE_IMPORTED);
+}
+
+static inline bool trace_says_real(const struct trace_item *item)
+{
+    return trace_is_setting(item, TRACE_REAL);
 }
 
 /* The first fields of ITEM if its kind begins with TRACE_FIELDS_WORK (a launch

@@ -5,13 +5,15 @@
 #include "common/base/file_write.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/diff_profile.h"
+#include "memsim/cli/diff_truth.h"
 #include "memsim/report/diff_report.h"
 #include "memsim/cli/input_run.h"
 #include "memsim/cli/output.h"
 
 struct diff_options {
     const char *fail_above, *fail_slower;
-    bool peaks;
+    const char *corrections;
+    bool peaks, truth;
     struct output_options output;
 };
 
@@ -27,6 +29,12 @@ static const struct option_row rows[] = {
     {"peaks", 0, OPTION_FLAG, NULL, ROW(peaks),
      .help = "compare only the peaks, for runs without modules\n"
              "(--no-modules)"},
+    {"truth", 0, OPTION_FLAG, NULL, ROW(truth),
+     .help = "the second is the same script on a real GPU, by `memsim\n"
+             "run --real': compare figures, blocks and kernels"},
+    {"save-corrections", 0, OPTION_STRING, "FILE.json", ROW(corrections),
+     .help = "with --truth: write what was learnt of the GPU, for\n"
+             "`memsim run --corrections'"},
     OUTPUT_JSON_ROW(struct diff_options, output),
     {"markdown", 0, OPTION_STRING, "FILE", ROW(output.markdown),
      .help = "write the comparison as Markdown, for a pull request's\n"
@@ -163,6 +171,19 @@ static int diff_sides(const struct diff_options *o, struct input_run *before,
     return status;
 }
 
+/* Whether --truth goes with the other options. Returns 0 or -1. */
+static int check_truth(const struct diff_options *o, struct err *err)
+{
+    if (!o->truth)
+        return o->corrections ? err_set(err, "--save-corrections needs --truth")
+                              : 0;
+    return o->fail_above || o->fail_slower || o->peaks || o->output.markdown ||
+                   o->output.json
+               ? err_set(err, "--truth goes with --save-corrections and "
+                              "--quiet alone")
+               : 0;
+}
+
 int cmd_diff(int argc, char **argv)
 {
     struct diff_options o = {.output = {0}};
@@ -172,6 +193,12 @@ int cmd_diff(int argc, char **argv)
 
     if (status >= 0)
         return status;
+    if (check_truth(&o, &err) ||
+        (o.truth && diff_truth(operands.values[0], operands.values[1],
+                               o.corrections, &o.output, &err)))
+        return cmd_fail(CMD_RUN_FAILED, &err);
+    if (o.truth)
+        return CMD_OK;
     if (diff_is_profile(operands.values[1])) {
         if (o.fail_above || o.fail_slower || o.peaks || o.output.markdown)
             err_set(&err, "%s: a profile has no memory and sets no limit: only "

@@ -14,6 +14,7 @@
 #include "memsim/run/batch_guess.h"
 #include "memsim/cli/batch_find.h"
 #include "memsim/cli/cmd.h"
+#include "memsim/cli/corrections.h"
 #include "memsim/cli/job_start.h"
 #include "memsim/cli/kept_options.h"
 #include "memsim/cli/live.h"
@@ -21,6 +22,7 @@
 #include "memsim/run/ranks.h"
 #include "memsim/cli/output.h"
 #include "memsim/cli/output_time.h"
+#include "memsim/cli/run_real.h"
 #include "timeline/image.h"
 
 struct run_options {
@@ -32,6 +34,9 @@ struct run_options {
     int stacks;
     bool no_modules, real_init, real_clock, local_clock, late_frees;
     bool kill_with_memsim, live;
+    bool real;
+    uint64_t cap_bytes;
+    const char *corrections;
     struct output_options output;
 };
 
@@ -40,6 +45,14 @@ struct run_options {
 static const struct option_row rows[] = {
     JOB_ROWS(struct run_options, job),
     LAUNCH_ROWS(struct run_options, launch),
+    {"real", 0, OPTION_FLAG, NULL, ROW(real), .group = "Real GPUs",
+     .help = "run COMMAND on this machine's GPUs and record what it\n"
+             "does, with their times, instead of simulating"},
+    {"cap", 0, OPTION_BYTES, "SIZE", ROW(cap_bytes),
+     .help = "with --real: each GPU has no more memory than this"},
+    {"corrections", 0, OPTION_STRING, "FILE.json", ROW(corrections),
+     .help = "what a real run taught of the GPU: memory of context\n"
+             "and libraries, factors of times (memsim diff --truth)"},
     {"no-modules", 0, OPTION_FLAG, NULL, ROW(no_modules),
      .group = "Run",
      .help = "do not record which module, phase and operator each\n"
@@ -267,7 +280,9 @@ static int run(const struct run_options *o, struct job *job)
 
     if (status)
         return cmd_fail(status, &err);
-    if (o->output.advice && ran_out(&dir, job->command) &&
+    if (o->real)
+        run_real_end(&dir, o->output.quiet);
+    if (!o->real && o->output.advice && ran_out(&dir, job->command) &&
         !run_unlimited(job, &dir, &unlimited))
         sources.unlimited = &unlimited;
     note_misplaced(dir.session, job->command);
@@ -354,6 +369,61 @@ static int check_clock(const struct run_options *o, struct err *err)
                : 0;
 }
 
+/* Whether the options of JOB go together. Returns 0 or -1. */
+static int check(const struct run_options *o, const struct job *job,
+                 struct err *err)
+{
+    return output_check(&o->output, err) || check_clock(o, err) ||
+                   run_real_check(o->real, o->cap_bytes, job, err) ||
+                   check_width(o->output.cluster, &job->launch, err) ||
+                   output_check_input(&o->output, o->job.gpu, err) ||
+                   check_trace_limit(o->trace_limit_bytes, err)
+               ? -1
+               : 0;
+}
+
+/* What --corrections says of JOB's GPU, and of the times unless --scale was
+ * given; *SCALE is to be freed. Returns 0 or -1. */
+static int correct(struct run_options *o, struct job *job, char **scale,
+                   struct err *err)
+{
+    struct corrections c;
+
+    *scale = NULL;
+    if (!o->corrections)
+        return 0;
+    if (o->real)
+        return err_set(err, "--corrections are for simulated GPUs, not for "
+                            "--real");
+    if (corrections_read(&c, o->corrections, err) ||
+        corrections_apply(&c, &job->gpu, err))
+        return -1;
+    *scale = o->output.scale ? NULL : corrections_scale(&c);
+    if (*scale)
+        o->output.scale = *scale;
+    return 0;
+}
+
+/* Runs JOB, with the clock that its command sees, and shows it meanwhile. */
+static int run_watched(struct run_options *o, struct job *job,
+                       char *const *invocation)
+{
+    note_hidden_cards();
+    assume_cluster(o, job);
+    o->output.step_mark = o->job.step_mark;
+    void *image = o->real ? NULL : clock_make(o, job);
+    struct live *live = o->live ? live_create() : NULL;
+    job->view = live_view(live);
+    char **kept = kept_options_words(&o->output);
+    job->kept = *kept ? kept : NULL;
+    job->invocation = invocation;
+    int status = run(o, job);
+    kept_options_words_free(kept);
+    live_destroy(live);
+    free(image);
+    return status;
+}
+
 /* INVOCATION is the whole command line. */
 static int start(int argc, char **argv, char *const *invocation)
 {
@@ -362,6 +432,8 @@ static int start(int argc, char **argv, char *const *invocation)
     struct operands operands;
     struct err err = {""};
     const char *default_gpu = o.job.gpu;
+    struct real_cards cards;
+    char *scale;
     int status = cmd_start(&options, argc, argv, &o, &operands, CMD_RUN_FAILED);
 
     if (status >= 0)
@@ -381,30 +453,21 @@ static int start(int argc, char **argv, char *const *invocation)
                       .kill_with_memsim = o.kill_with_memsim,
                       .output = -1};
     if (launch_find(&job.launch, &o.launch, operands.values, &err) ||
-        output_check(&o.output, &err) || check_clock(&o, &err) ||
-        check_width(o.output.cluster, &job.launch, &err) ||
-        output_check_input(&o.output, o.job.gpu, &err) ||
-        check_trace_limit(o.trace_limit_bytes, &err))
+        check(&o, &job, &err))
         return cmd_fail(CMD_RUN_FAILED, &err);
     status = cmd_check_job(&job);
     if (status)
         return status;
     const char *outer = getenv("MEMSIM_SESSION");
-    if (outer && rundir_is_live(outer))
+    if (!o.real && outer && rundir_is_live(outer))
         return run_nested(outer, operands.values);
-    note_hidden_cards();
-    assume_cluster(&o, &job);
-    o.output.step_mark = o.job.step_mark;
-    void *image = clock_make(&o, &job);
-    struct live *live = o.live ? live_create() : NULL;
-    job.view = live_view(live);
-    char **kept = kept_options_words(&o.output);
-    job.kept = *kept ? kept : NULL;
-    job.invocation = invocation;
-    status = run(&o, &job);
-    kept_options_words_free(kept);
-    live_destroy(live);
-    free(image);
+    job.cap_bytes = o.cap_bytes;
+    if (o.real && run_real_start(&job, &cards, o.output.quiet, &err))
+        return cmd_fail(CMD_RUN_FAILED, &err);
+    if (correct(&o, &job, &scale, &err))
+        return cmd_fail(CMD_RUN_FAILED, &err);
+    status = run_watched(&o, &job, invocation);
+    free(scale);
     launch_fini(&job.launch);
     return status;
 }

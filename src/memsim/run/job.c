@@ -71,6 +71,21 @@ int job_gpu(const struct job_options *options, struct gpu *gpu, struct err *err)
     return apply_memory(gpu, options->memory_bytes, err);
 }
 
+int job_gpu_real(const struct job_options *options,
+                 const struct real_cards *real, struct gpu *gpu,
+                 struct err *err)
+{
+    struct err ignored = {""};
+    const struct real_card *card = &real->cards[0];
+
+    if (gpu_load(card->name, gpu, &ignored) &&
+        gpu_load(options->gpu, gpu, err))
+        return -1;
+    snprintf(gpu->device_name, sizeof gpu->device_name, "%s", card->name);
+    gpu->memory_bytes = card->memory_bytes;
+    return 0;
+}
+
 int job_host_limit(const struct job_options *options, uint64_t *bytes,
                    struct err *err)
 {
@@ -173,6 +188,22 @@ static void world_fill(struct session *s, const struct launch *l)
                           : SESSION_DEVICES;
 }
 
+/* The GPUs are this machine's. */
+static void real_fill(struct session *s, const struct job *job)
+{
+    s->real = true;
+    s->cap_bytes = job->cap_bytes;
+    s->device_count = job->real->count;
+    for (uint32_t i = 0; i < s->device_count; i++) {
+        const struct real_card *card = &job->real->cards[i];
+
+        s->devices[i].capacity_bytes = card->memory_bytes;
+        s->devices[i].others_bytes = card->used_bytes;
+        if (job->cap_bytes && job->cap_bytes < card->memory_bytes)
+            s->devices[i].capacity_bytes = job->cap_bytes;
+    }
+}
+
 static void session_fill(struct session *s, const struct job *job)
 {
     const struct job_options *o = &job->options;
@@ -195,6 +226,8 @@ static void session_fill(struct session *s, const struct job *job)
     world_fill(s, &job->launch);
     for (uint32_t i = 0; i < s->device_count; i++)
         s->devices[i].capacity_bytes = s->gpu.memory_bytes;
+    if (job->real)
+        real_fill(s, job);
     s->simulated_clock = job->clock_image != NULL;
     s->late_frees = job->late_frees;
     s->start_ns = now_ns();
@@ -238,7 +271,8 @@ static int run_command(const struct job *job, const char *libraries,
 
     snprintf(session, sizeof session, "%s/" SESSION_FILE, dir->path);
     handover_open(&handover, dir);
-    char **environment = spawn_environment(
+    char **environment = (job->real ? spawn_environment_real
+                                    : spawn_environment)(
         environ, session, handover.value,
         preloads(job->command[0]) ? preload : NULL, libraries);
     char **ranks = job->launch.world ? launch_command(&job->launch) : NULL;
@@ -348,7 +382,9 @@ static int preload_and_run(const struct job *job, char *libraries,
 {
     if (libraries_link(libraries, dir, err))
         return CMD_RUN_FAILED;
-    char *preload = spawn_preload(libraries, getenv("LD_PRELOAD"), err);
+    char *preload =
+        job->real ? spawn_preload_real(libraries, getenv("LD_PRELOAD"))
+                  : spawn_preload(libraries, getenv("LD_PRELOAD"), err);
     int rc = preload ? run_command(job, libraries, preload, dir, err)
                      : CMD_RUN_FAILED;
     free(preload);

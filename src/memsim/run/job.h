@@ -12,6 +12,7 @@
 #include "common/catalogue/gpu.h"
 #include "common/base/options.h"
 #include "memsim/run/launch.h"
+#include "memsim/run/real_cards.h"
 #include "memsim/run/rundir.h"
 
 #define JOB_GPU             "h100-sxm-80gb"
@@ -109,6 +110,8 @@ struct job {
     char *const *invocation; /* for RUN_INVOCATION, likewise */
     uint64_t trace_limit_bytes;
     bool no_modules, real_init, late_frees;
+    const struct real_cards *real; /* its GPUs are these; NULL: simulated */
+    uint64_t cap_bytes; /* ... of which each shows so much; 0: all */
     int stacks; /* enum session_stacks */
     bool kill_with_memsim; /* the command ends when memsim is killed */
     const void *clock_image; /* timeline/image.h; NULL: this machine's clock */
@@ -117,6 +120,12 @@ struct job {
     const struct spawn_view *view; /* spawn.h; NULL: nobody watches */
     int output; /* descriptor for stdout and stderr; -1: they are inherited */
 };
+
+/* Finds the GPU of OPTIONS; with REAL, that of the catalogue that these are, or
+ * is next to them. Returns 0 or -1. */
+int job_gpu_real(const struct job_options *options,
+                 const struct real_cards *real, struct gpu *gpu,
+                 struct err *err);
 
 /* Finds the GPU of OPTIONS. Returns 0 or -1. */
 int job_gpu(const struct job_options *options, struct gpu *gpu,

@@ -20,6 +20,8 @@
 #include "memsim/run/relay.h"
 
 #define CORE_LIBRARY "libmemsim.so"
+#define REAL_FOLDER  "real"
+#define REAL_LIBRARY "libmemsim-real.so"
 #define DEFAULT_PATH "/bin:/usr/bin" /* of execvp(3) */
 
 static int program_library_dir(char *dir, size_t size)
@@ -90,6 +92,18 @@ static char *append(char *text, const char *more, size_t length)
     return joined;
 }
 
+/* Appends what PRELOADED (NULL: none) has that is not DIR's. */
+static char *append_others(char *value, const char *preloaded, const char *dir)
+{
+    while (preloaded && *preloaded) { /* ld.so(8): spaces or colons */
+        size_t length = strcspn(preloaded, ": ");
+        if (length && !is_in(dir, preloaded, length))
+            value = append(value, preloaded, length);
+        preloaded += length + (preloaded[length] != '\0');
+    }
+    return value;
+}
+
 char *spawn_preload(const char *dir, const char *preloaded, struct err *err)
 {
     glob_t found;
@@ -108,12 +122,21 @@ char *spawn_preload(const char *dir, const char *preloaded, struct err *err)
     for (size_t i = 0; i < found.gl_pathc; i++)
         value = append(value, found.gl_pathv[i], strlen(found.gl_pathv[i]));
     globfree(&found);
-    while (preloaded && *preloaded) { /* ld.so(8): spaces or colons */
-        size_t length = strcspn(preloaded, ": ");
-        if (length && !is_in(dir, preloaded, length))
-            value = append(value, preloaded, length);
-        preloaded += length + (preloaded[length] != '\0');
-    }
+    return append_others(value, preloaded, dir);
+}
+
+char *spawn_preload_real(const char *dir, const char *preloaded)
+{
+    const char *end = preloaded ? strstr(preloaded, "/" CORE_LIBRARY) : NULL;
+    size_t core = end ? (size_t)(end - preloaded) + strlen("/" CORE_LIBRARY)
+                      : 0;
+    char *real = xasprintf("%s/" REAL_FOLDER, dir);
+    char *value = xasprintf("%.*s%s%s/libcuda.so.1:%s/" REAL_LIBRARY,
+                            (int)core, core ? preloaded : "", core ? ":" : "",
+                            real, real);
+
+    value = append_others(value, preloaded ? preloaded + core : NULL, real);
+    free(real);
     return value;
 }
 
@@ -180,6 +203,24 @@ static void offline_add(char *const *environment, char **settings, size_t count)
     settings[count] = NULL;
 }
 
+/* ENVIRONMENT with SETTINGS, which are the caller's no more, in place of those
+ * of the same names. */
+static char **environment_with(char *const *environment, char **settings)
+{
+    size_t count = 0, more = 0, kept = 0;
+
+    while (environment[count])
+        count++;
+    while (settings[more])
+        more++;
+    char **made = xcalloc(count + more + 1, sizeof *made);
+    for (size_t i = 0; i < count; i++)
+        if (!is_variable(environment[i], settings))
+            made[kept++] = xstrdup(environment[i]);
+    memcpy(made + kept, settings, more * sizeof *made);
+    return made;
+}
+
 char **spawn_environment(char *const *environment, const char *session,
                          const char *handover, const char *preload,
                          const char *dir)
@@ -201,22 +242,32 @@ char **spawn_environment(char *const *environment, const char *session,
         NULL, /* LD_PRELOAD, and what keeps services offline */
         [9 + OFFLINE] = NULL,
     };
-    size_t count = 0, kept = 0, made_count = 8;
+    size_t made_count = 8;
 
     if (preload)
         settings[made_count++] = xasprintf("LD_PRELOAD=%s", preload);
     if (!variable_value(environment, "MEMSIM_WRITE_THROUGH"))
         offline_add(environment, settings, made_count);
 
-    while (environment[count])
-        count++;
-    char **made =
-        xcalloc(count + sizeof settings / sizeof *settings, sizeof *made);
-    for (size_t i = 0; i < count; i++)
-        if (!is_variable(environment[i], settings))
-            made[kept++] = xstrdup(environment[i]);
-    memcpy(made + kept, settings, sizeof settings);
-    return made;
+    return environment_with(environment, settings);
+}
+
+char **spawn_environment_real(char *const *environment, const char *session,
+                              const char *handover, const char *preload,
+                              const char *dir)
+{
+    const char *python = variable_value(environment, "PYTHONPATH");
+    char *settings[] = {
+        xasprintf("MEMSIM_REAL_SESSION=%s", session),
+        xasprintf("MEMSIM_REAL_HANDOVER=%s", handover),
+        xstrdup("MEMSIM_REAL=1"),
+        xasprintf("PYTHONPATH=%s/" REAL_FOLDER "/py%s%s", dir,
+                  python && *python ? ":" : "", python ? python : ""),
+        preload ? xasprintf("LD_PRELOAD=%s", preload) : NULL,
+        NULL,
+    };
+
+    return environment_with(environment, settings);
 }
 
 void spawn_environment_free(char **environment)

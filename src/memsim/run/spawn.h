@@ -23,6 +23,16 @@ bool spawn_can_preload(const char *dir);
  * NULL with ERR set. */
 char *spawn_preload(const char *dir, const char *preloaded, struct err *err);
 
+/* The same for a real GPU: what DIR/real has, behind memsim's own core where an
+ * outer run has preloaded it (its GPUs are the real ones then). */
+char *spawn_preload_real(const char *dir, const char *preloaded);
+
+/* ENVIRONMENT with what the command needs on a real GPU, and nothing that
+ * changes what it does. The caller frees it likewise. */
+char **spawn_environment_real(char *const *environment, const char *session,
+                              const char *handover, const char *preload,
+                              const char *dir);
+
 /* ENVIRONMENT with the variables for the command: SESSION's path, HANDOVER
  * (session_mail.h), PRELOAD (NULL: LD_PRELOAD stays as it is), DIR's Python
  * before any other, DIR for Triton. The caller frees it with

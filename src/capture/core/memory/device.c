@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/core/memory/blocks.h"
 #include "capture/core/memory/device.h"
+#include "capture/core/memory/device_visible.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,112 +43,15 @@ static _Thread_local int current;
 static _Thread_local bool bound; /* a context is current in this thread */
 static _Thread_local uint64_t refused_bytes; /* the last that was refused */
 
-/* The GPU that an entry of CUDA_VISIBLE_DEVICES names, and its END. A UUID
- * names GPU i as NVML gives it here: its last digits are the number. */
-static long visible_card(const char *entry, char **end)
-{
-    size_t length = strcspn(entry, ",");
-    const char *dash = memrchr(entry, '-', length);
-
-    if (!strncmp(entry, "GPU-", 4))
-        return strtol(dash + 1, end, 16);
-    long card = strtol(entry, end, 10);
-    return *end == entry ? -1 : card;
-}
-
-/* CUDA_VISIBLE_DEVICES: entries up to the first that names no GPU. A GPU
- * named twice leaves none (torch/cuda/__init__.py, _parse_visible_devices,
- * which says so of the driver). */
-static int visible_parse(const char *text, int cards)
-{
-    int n = 0;
-
-    while (*text && n < SESSION_DEVICES) {
-        char *end;
-        long card = visible_card(text, &end);
-
-        if (card < 0 || card >= cards)
-            break;
-        for (int i = 0; i < n; i++)
-            if (visible[i] == card)
-                return 0;
-        visible[n++] = (int)card;
-        text = *end == ',' ? end + 1 : "";
-    }
-    return n;
-}
-
-/* Whoever names no GPU at all, or -1, means it. */
-static void visible_note(void)
-{
-    const struct session *session = memsim_session();
-    const char *text = getenv("CUDA_VISIBLE_DEVICES");
-
-    if (session && !visible_count && text && *text && *text != '-')
-        memsim_note("CUDA_VISIBLE_DEVICES=%s leaves no GPU: --gpus has them "
-                    "from 0 to %u",
-                    text, session->device_count - 1);
-}
-
-int memsim_node_card(int device)
-{
-    const struct session *session = memsim_session();
-
-    if (!session->world_size)
-        return device;
-    const char *text = getenv("RANK");
-    uint32_t rank = text ? (uint32_t)strtoul(text, NULL, 10) : 0;
-    uint32_t wanted =
-        rank - rank % session->local_world_size + (uint32_t)device;
-    uint32_t own = session_card_of(session, wanted);
-    uint32_t others = session_other_cards(session);
-
-    if (own != UINT32_MAX || !others)
-        return own != UINT32_MAX ? (int)own : 0;
-    return (int)(session->rank_count + (uint32_t)device % others);
-}
-
-uint32_t memsim_node_devices(void)
-{
-    const struct session *session = memsim_session();
-
-    return session->world_size ? session->local_world_size
-                               : session->device_count;
-}
-
-static int visible_place(int count)
-{
-    for (int i = 0; i < count; i++)
-        visible[i] = memsim_node_card(visible[i]);
-    return count;
-}
-
-static int visible_find(void)
-{
-    const struct session *session = memsim_session();
-    const char *text = getenv("CUDA_VISIBLE_DEVICES");
-
-    if (!session) {
-        process_explain();
-        return 0;
-    }
-    int cards = (int)memsim_node_devices();
-    if (text)
-        return visible_place(visible_parse(text, cards));
-    for (int i = 0; i < cards; i++)
-        visible[i] = i;
-    return visible_place(cards);
-}
-
 int memsim_device_count(void)
 {
     if (visible_count < 0) {
         core_lock(LOCK_DEVICE);
         if (visible_count < 0)
-            visible_count = visible_find();
+            visible_count = device_visible_find(visible);
         core_unlock(LOCK_DEVICE);
         process_begin();
-        visible_note();
+        device_visible_note(visible_count);
     }
     return visible_count;
 }
@@ -260,6 +164,18 @@ static void card_reclaim(int device, uint64_t bytes)
         memsim_process_reclaim((unsigned)visible[device]);
 }
 
+/* BYTES more of the GPU are taken, USED in all. */
+static void card_taken(int device, uint64_t used, uint64_t bytes)
+{
+    struct session_usage *usage = device_usage(device);
+
+    session_raise(&device_shared(device)->peak_used_bytes, used);
+    if (usage) {
+        uint64_t mine = atomic_fetch_add(&usage->used, bytes) + bytes;
+        session_raise(&usage->peak_used, mine);
+    }
+}
+
 /* Takes BYTES of the GPU, unless they would pass its capacity. */
 static bool card_take(int device, uint64_t bytes)
 {
@@ -272,12 +188,7 @@ static bool card_take(int device, uint64_t bytes)
             return false;
     } while (
         !atomic_compare_exchange_weak(&card->used_bytes, &used, used + bytes));
-    session_raise(&card->peak_used_bytes, used + bytes);
-    struct session_usage *usage = device_usage(device);
-    if (usage) {
-        uint64_t mine = atomic_fetch_add(&usage->used, bytes) + bytes;
-        session_raise(&usage->peak_used, mine);
-    }
+    card_taken(device, used + bytes, bytes);
     return true;
 }
 
@@ -331,6 +242,22 @@ static int window_place(int device)
     return CORE_OK;
 }
 
+/* DEVICE has a context, which took BYTES of its memory. */
+static void context_opened(int device, uint64_t bytes)
+{
+    const char *name = memsim_device_gpu()->name;
+    struct session_usage *usage = device_usage(device);
+
+    if (usage)
+        atomic_store(&usage->context, bytes);
+    devices[device].open = true;
+    RECORD_TEXT(DEVICE, name, strlen(name), .device = (uint64_t)device,
+                .capacity_bytes = device_shared(device)->capacity_bytes,
+                .context_bytes = bytes, .card = (uint64_t)visible[device]);
+    ranks_use((uint32_t)visible[device]);
+    MEMORY_TELL(context_made, device);
+}
+
 static int context_make(int device)
 {
     const struct gpu *gpu = memsim_device_gpu();
@@ -347,16 +274,7 @@ static int context_make(int device)
         memsim_note("device %d: no room for this process's context", device);
         return CORE_OUT_OF_MEMORY;
     }
-    struct session_usage *usage = device_usage(device);
-    if (usage)
-        atomic_store(&usage->context, bytes);
-    devices[device].open = true;
-    RECORD_TEXT(DEVICE, gpu->name, strlen(gpu->name),
-                .device = (uint64_t)device,
-                .capacity_bytes = device_shared(device)->capacity_bytes,
-                .context_bytes = bytes, .card = (uint64_t)visible[device]);
-    ranks_use((uint32_t)visible[device]);
-    MEMORY_TELL(context_made, device);
+    context_opened(device, bytes);
     return CORE_OK;
 }
 
@@ -709,6 +627,66 @@ void memsim_device_library_object_end(int device, const char *who)
     if (spare)
         ++*spare;
     core_unlock(LOCK_DEVICE);
+}
+
+/* --- real GPUs ------------------------------------------------------------ */
+
+/* A real GPU has given BYTES: it knows whether there is room. */
+static void card_take_real(int device, uint64_t bytes)
+{
+    card_reclaim(device, bytes);
+    uint64_t before = atomic_fetch_add(&device_shared(device)->used_bytes,
+                                       bytes);
+    card_taken(device, before + bytes, bytes);
+}
+
+void device_real_open(int device, uint64_t bytes)
+{
+    process_join();
+    if (!process_slot())
+        return;
+    core_lock(LOCK_DEVICE);
+    bool fresh = !devices[device].open;
+    if (fresh) {
+        card_take_real(device, bytes);
+        context_opened(device, bytes);
+    }
+    core_unlock(LOCK_DEVICE);
+}
+
+void device_real_give(int device, uint64_t address, uint64_t bytes,
+                      enum trace_how how, bool caller_retries)
+{
+    card_take_real(device, bytes);
+    note_malloc(device, address, bytes, how);
+    if (caller_retries)
+        MEMORY_TELL(taken, address, bytes);
+    else
+        process_goes_on();
+}
+
+void device_real_refuse(int device, uint64_t bytes, enum trace_how how,
+                        bool caller_retries)
+{
+    refuse(device, bytes, how, caller_retries);
+}
+
+void device_real_take_back(int device, uint64_t address, uint64_t bytes,
+                           enum trace_how how)
+{
+    card_give(device, bytes);
+    note_free(device, address, bytes, how);
+}
+
+void device_real_library(int device, const char *who, uint64_t bytes)
+{
+    struct session_usage *usage = device_usage(device);
+
+    card_take_real(device, bytes);
+    if (usage)
+        atomic_fetch_add(&usage->libraries, bytes);
+    RECORD_TEXT(LIBRARY_MEMORY, who, strlen(who), .device = (uint64_t)device,
+                .bytes = bytes, .used_bytes = card_used(device));
 }
 
 /* Every allocation, and then what the context and libraries took. */

@@ -129,6 +129,20 @@ bool device_owns(uint64_t address, int *device, uint64_t *start,
 CORE_API uint64_t memsim_device_import(int device, uint64_t bytes);
 CORE_API void memsim_device_forget_import(uint64_t address);
 
+/* --- for capture/real: what a real GPU did ------------------------------- */
+
+/* DEVICE's context was made, and took BYTES. */
+void device_real_open(int device, uint64_t bytes);
+
+/* An allocation was given, refused, taken back; a library took BYTES. */
+void device_real_give(int device, uint64_t address, uint64_t bytes,
+                      enum trace_how how, bool caller_retries);
+void device_real_refuse(int device, uint64_t bytes, enum trace_how how,
+                        bool caller_retries);
+void device_real_take_back(int device, uint64_t address, uint64_t bytes,
+                           enum trace_how how);
+void device_real_library(int device, const char *who, uint64_t bytes);
+
 /* This process's figures of DEVICE; NULL outside a run. */
 struct session_usage;
 struct session_usage *device_usage(int device);

@@ -199,6 +199,29 @@ int memsim_host_free(uint64_t address, enum host_kind kind)
     return CORE_OK;
 }
 
+void host_real_give(uint64_t address, uint64_t bytes, enum host_kind kind,
+                    uint32_t flags, int device)
+{
+    range_insert(&(struct host_range){address, bytes, kind, flags, device});
+}
+
+void host_real_take_back(uint64_t address)
+{
+    struct host_range old = {0};
+
+    core_lock(LOCK_DEVICE);
+    struct host_range *range = range_find(address);
+    if (range && range->address == address) {
+        old = *range;
+        range->bytes = 0;
+    }
+    core_unlock(LOCK_DEVICE);
+    if (!old.bytes)
+        return;
+    memsim_host_gives(key_used(old.address, old.kind));
+    RECORD(HOST_FREE, .address = old.address, .bytes = old.bytes);
+}
+
 void host_reset(int device)
 {
     for (uint32_t i = 0; i < range_count; i++) {

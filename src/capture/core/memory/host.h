@@ -36,6 +36,12 @@ CORE_API int memsim_host_unregister(uint64_t address);
 /* The range that holds ADDRESS; false where none does. */
 CORE_API bool memsim_host_find(uint64_t address, struct host_range *range);
 
+/* For capture/real: a real GPU's driver gave BYTES at ADDRESS while DEVICE was
+ * current; it took them back. */
+void host_real_give(uint64_t address, uint64_t bytes, enum host_kind kind,
+                    uint32_t flags, int device);
+void host_real_take_back(uint64_t address);
+
 /* For reset.c: what was made with DEVICE current ends. */
 void host_reset(int device);
 

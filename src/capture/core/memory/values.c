@@ -71,8 +71,13 @@ void values_place(int device, uint64_t base, uint64_t bytes)
     w->granules = memsim_pages_reserve(0, bytes / VALUES_GRANULE);
     if (!w->known || !w->cells || !w->granules)
         w->memory = NULL;
-    w->base = base;
-    w->bytes = bytes;
+    values_place_real(device, base, bytes);
+}
+
+void values_place_real(int device, uint64_t base, uint64_t bytes)
+{
+    windows[device].base = base;
+    windows[device].bytes = bytes;
     if (window_count <= device)
         window_count = device + 1;
 }

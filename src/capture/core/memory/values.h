@@ -47,6 +47,9 @@ struct values_window {
  * values: everything reads as zeros. */
 void values_place(int device, uint64_t base, uint64_t bytes);
 
+/* The same of a real GPU: its addresses are known, and no values. */
+void values_place_real(int device, uint64_t base, uint64_t bytes);
+
 /* From BASE on lies managed memory, which the host and kernels share: MEMORY is
  * itself, and nothing is known to be unknown. */
 void values_place_managed(uint64_t base, uint64_t bytes);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "capture/core/base/lock.h"
+#include "capture/core/run/instance.h"
 #include "capture/core/run/process.h"
 
 _Atomic uint64_t clock_held_ns;
@@ -20,7 +21,7 @@ int (*clock_real)(clockid_t clock, struct timespec *t) = clock_by_kernel;
 
 __attribute__((constructor)) static void clock_start(void)
 {
-    void *real = dlsym(RTLD_NEXT, "clock_gettime");
+    void *real = dlsym(INSTANCE_CLOCK, "clock_gettime");
 
     if (real)
         clock_real = (int (*)(clockid_t, struct timespec *))real;

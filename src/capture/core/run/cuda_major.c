@@ -90,3 +90,13 @@ const char *cuda_major_hidden(const char *name, const char *ours)
     dl_iterate_phdr(needs_add, &needs);
     return needs.majors[!major] && !needs.majors[major] ? path : NULL;
 }
+
+int cuda_major_used(const char *ours)
+{
+    struct needs needs = {.ours = ours};
+
+    dl_iterate_phdr(needs_add, &needs);
+    if (needs.majors[0] == needs.majors[1])
+        return 0;
+    return needs.majors[0] ? 12 : 13;
+}

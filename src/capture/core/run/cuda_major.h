@@ -11,4 +11,8 @@
  * NAME is to be found, and for other names and paths. The path is constant. */
 const char *cuda_major_hidden(const char *name, const char *ours);
 
+/* The CUDA major, 12 or 13, whose libraries alone something needs that is
+ * loaded and is not in the folder OURS; 0: both, or none. */
+int cuda_major_used(const char *ours);
+
 #endif

@@ -14,20 +14,20 @@
 #include <unistd.h>
 
 #include "capture/core/base/core.h"
+#include "capture/core/run/instance.h"
 #include "capture/core/run/loader.h"
 #include "capture/core/run/process.h"
 #include "common/base/elf.h"
-#include "common/trace/session_mail.h"
 
 /* What `memsim run` sets (src/memsim/run/spawn.c); a run has the first two. */
 static const char *const kept_names[] = {"LD_PRELOAD=",
-                                         "MEMSIM_SESSION=",
-                                         "MEMSIM=",
+                                         INSTANCE_SESSION "=",
+                                         INSTANCE_MARK "=",
                                          "PYTHONPATH=",
                                          "TRITON_LIBCUDA_PATH=",
                                          "USE_PYTORCH_KERNEL_CACHE=",
                                          "CUPY_CACHE_IN_MEMORY=",
-                                         SESSION_HANDOVER "="};
+                                         INSTANCE_HANDOVER "="};
 #define KEPT            ((int)(sizeof kept_names / sizeof *kept_names))
 #define KEPT_PRELOAD    0
 #define KEPT_SESSION    1
@@ -44,7 +44,7 @@ static bool has_name(const char *entry, const char *name)
 
 static bool preloads_us(const char *entry)
 {
-    return strstr(entry, "libmemsim.so");
+    return strstr(entry, INSTANCE_LIBRARY);
 }
 
 /* Not with getenv(): bash has its own, which finds nothing before main(). */
@@ -156,7 +156,8 @@ static bool is_reachable(void)
 {
     char path[PATH_MAX];
     int saved = errno;
-    int n = snprintf(path, sizeof path, "%s/libmemsim.so", loader_directory());
+    int n = snprintf(path, sizeof path, "%s/" INSTANCE_LIBRARY,
+                     loader_directory());
     bool found = !loader_directory()[0] || n >= (int)sizeof path ||
                  !access(path, F_OK);
 

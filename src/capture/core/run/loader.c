@@ -14,6 +14,7 @@
 
 #include "capture/core/base/core.h"
 #include "capture/core/run/cuda_major.h"
+#include "capture/core/run/instance.h"
 #include "capture/core/run/process.h"
 
 /* Names without a version, as ctypes users and linker scripts write them. */
@@ -66,6 +67,8 @@ static const char *library_for(const char *path)
     for (size_t i = 0; i < sizeof unversioned / sizeof *unversioned; i++)
         if (!strcmp(name, unversioned[i][0]))
             return unversioned[i][1];
+    if (INSTANCE_IS_REAL) /* only the driver's name is ours */
+        return name != path && !strcmp(name, "libcuda.so.1") ? name : path;
     if (!strcmp(name, "libcupti.so")) /* Triton's profiler asks for it so */
         return cuda_major_hidden("libcupti.so.13", directory)
                    ? "libcupti.so.12"

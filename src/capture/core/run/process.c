@@ -15,6 +15,7 @@
 #include "capture/core/base/lock.h"
 #include "capture/core/run/clock.h"
 #include "capture/core/run/host_use.h"
+#include "capture/core/run/instance.h"
 #include "capture/core/run/live.h"
 #include "capture/core/run/peers.h"
 #include "capture/core/run/record.h"
@@ -289,7 +290,7 @@ void process_explain(void)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
     char line[1024];
-    const char *path = getenv("MEMSIM_SESSION");
+    const char *path = getenv(INSTANCE_SESSION);
 
     if (!session_error || !path || atomic_flag_test_and_set(&said))
         return;
@@ -391,7 +392,7 @@ static void process_exit(int status, void *unused)
 
 static void session_enter(const char *path)
 {
-    session_handover_read(&handover, getenv(SESSION_HANDOVER));
+    session_handover_read(&handover, getenv(INSTANCE_HANDOVER));
     session_error = session_table_open(&table, path, handover.session);
     session = table.session;
     host_use_begin(session);
@@ -401,7 +402,7 @@ static void session_enter(const char *path)
 /* The session has no name in a process that is to be forked for programs. */
 __attribute__((constructor)) static void process_start(void)
 {
-    const char *path = getenv("MEMSIM_SESSION");
+    const char *path = getenv(INSTANCE_SESSION);
 
     if (!path)
         return;
@@ -413,7 +414,7 @@ __attribute__((constructor)) static void process_start(void)
 
 void memsim_process_enter(const char *line, size_t bytes)
 {
-    const char *path = getenv("MEMSIM_SESSION");
+    const char *path = getenv(INSTANCE_SESSION);
 
     if (session || !path || !*path)
         return;

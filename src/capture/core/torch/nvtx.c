@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "capture/core/base/pages.h"
+#include "capture/core/run/instance.h"
 #include "capture/core/run/record.h"
 
 static _Thread_local int level;
@@ -149,7 +150,7 @@ __attribute__((constructor)) static void nvtx_start(void)
 {
     Dl_info self;
 
-    if (getenv("MEMSIM_SESSION") && dladdr((void *)nvtx_start, &self) &&
+    if (getenv(INSTANCE_SESSION) && dladdr((void *)nvtx_start, &self) &&
         self.dli_fname[0] == '/')
         setenv("NVTX_INJECTION64_PATH", self.dli_fname, 0);
 }

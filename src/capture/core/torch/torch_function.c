@@ -6,7 +6,10 @@
 
 void *torch_function(const char *library, const char *name)
 {
-    void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    void *next = dlsym(RTLD_NEXT, name);
 
+    if (next)
+        return next;
+    void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
     return handle ? dlsym(handle, name) : NULL;
 }

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/cli/corrections.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "common/base/file_write.h"
+#include "common/base/json_add.h"
+#include "common/base/json_text.h"
+#include "common/base/xmalloc.h"
+
+#define SCHEMA    "corrections_schema"
+#define MORE_MOST (INT64_C(1) << 40)
+
+static void write_json(const void *what, FILE *out)
+{
+    const struct corrections *c = what;
+    cJSON *root = cJSON_CreateObject();
+
+    cJSON_AddNumberToObject(root, SCHEMA, 1);
+    cJSON_AddStringToObject(root, "gpu", c->gpu);
+    json_add_uint(root, "context_bytes", c->context_bytes);
+    cJSON_AddNumberToObject(root, "libraries_more_bytes",
+                            (double)c->libraries_more_bytes);
+    cJSON *scale = cJSON_AddObjectToObject(root, "scale");
+    for (int f = 0; f < WORK_FAMILIES; f++)
+        if (c->scale[f] > 0)
+            cJSON_AddNumberToObject(scale,
+                                    work_family_name((enum work_family)f),
+                                    round(1e4 * c->scale[f]) / 1e4);
+    json_print(root, out);
+}
+
+int corrections_write(const struct corrections *c, const char *path,
+                      struct err *err)
+{
+    return file_write(write_json, c, path, err);
+}
+
+static int scale_read(struct corrections *c, const cJSON *scale,
+                      const char *path, struct err *err)
+{
+    const cJSON *row;
+
+    cJSON_ArrayForEach(row, scale)
+    {
+        enum work_family f = work_family_find(row->string);
+
+        if (f == WORK_OTHER && strcmp(row->string, work_family_name(f)))
+            return err_set(err, "%s: scale: '%s' is no family of operations",
+                           path, row->string);
+        if (!cJSON_IsNumber(row) || !(row->valuedouble > 0) ||
+            !isfinite(row->valuedouble))
+            return err_set(err, "%s: scale: %s is no number above 0", path,
+                           row->string);
+        c->scale[f] = row->valuedouble;
+    }
+    return 0;
+}
+
+static int root_read(struct corrections *c, const cJSON *root, const char *path,
+                     struct err *err)
+{
+    const cJSON *schema = cJSON_GetObjectItem(root, SCHEMA);
+    const cJSON *context = cJSON_GetObjectItem(root, "context_bytes");
+    const cJSON *more = cJSON_GetObjectItem(root, "libraries_more_bytes");
+    const char *gpu = json_text_of(root, "gpu");
+
+    if (!cJSON_IsNumber(schema) || schema->valueint != 1 || !gpu ||
+        strlen(gpu) >= sizeof c->gpu || !cJSON_IsNumber(context) ||
+        !cJSON_IsNumber(more) || context->valuedouble < 0 ||
+        fabs(more->valuedouble) > (double)MORE_MOST ||
+        context->valuedouble > (double)MORE_MOST)
+        return err_set(err, "%s: no file of corrections: `memsim diff --truth "
+                            "--save-corrections' writes one",
+                       path);
+    strcpy(c->gpu, gpu);
+    c->context_bytes = (uint64_t)context->valuedouble;
+    c->libraries_more_bytes = (int64_t)more->valuedouble;
+    return scale_read(c, cJSON_GetObjectItem(root, "scale"), path, err);
+}
+
+int corrections_read(struct corrections *c, const char *path, struct err *err)
+{
+    size_t length;
+    char *text = json_text_read(path, &length, err);
+
+    *c = (struct corrections){0};
+    if (!text)
+        return -1;
+    cJSON *root = json_text_parse(text, length, path, err);
+    int rc = root ? root_read(c, root, path, err) : -1;
+    cJSON_Delete(root);
+    free(text);
+    return rc;
+}
+
+int corrections_apply(const struct corrections *c, struct gpu *gpu,
+                      struct err *err)
+{
+    int64_t kernels =
+        (int64_t)(gpu->context_torch_bytes - gpu->context_bytes) +
+        c->libraries_more_bytes;
+
+    if (strcmp(c->gpu, gpu->name))
+        return err_set(err, "--corrections: they are of %s, not of %s; give "
+                            "--gpu %s",
+                       c->gpu, gpu->name, c->gpu);
+    gpu->context_bytes = c->context_bytes;
+    gpu->context_torch_bytes =
+        c->context_bytes + (kernels > 0 ? (uint64_t)kernels : 0);
+    return 0;
+}
+
+char *corrections_scale(const struct corrections *c)
+{
+    char *text = xstrdup("");
+
+    for (int f = 0; f < WORK_FAMILIES; f++) {
+        if (!(c->scale[f] > 0))
+            continue;
+        char *more = xasprintf("%s%s%s=%.4f", text, *text ? "," : "",
+                               work_family_name((enum work_family)f),
+                               c->scale[f]);
+        free(text);
+        text = more;
+    }
+    if (*text)
+        return text;
+    free(text);
+    return NULL;
+}

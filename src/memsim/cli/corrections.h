@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a real run taught of a GPU: `memsim diff --truth --save-corrections'
+ * writes it, `memsim run --corrections' uses it. */
+#ifndef MEMSIM_MEMSIM_CLI_CORRECTIONS_H
+#define MEMSIM_MEMSIM_CLI_CORRECTIONS_H
+
+#include "common/base/err.h"
+#include "common/catalogue/gpu.h"
+#include "kernels/work.h"
+
+struct corrections {
+    char gpu[sizeof((struct gpu *)0)->name];
+    uint64_t context_bytes;
+    int64_t libraries_more_bytes; /* than was estimated; negative: less */
+    double scale[WORK_FAMILIES];  /* of times; 0: not known */
+};
+
+/* Writes C to the file PATH; reads it. Return 0, or -1 with ERR set. */
+int corrections_write(const struct corrections *c, const char *path,
+                      struct err *err);
+int corrections_read(struct corrections *c, const char *path, struct err *err);
+
+/* GPU, which C has to be of, gets what C says of its memory. Returns 0 or -1.
+ */
+int corrections_apply(const struct corrections *c, struct gpu *gpu,
+                      struct err *err);
+
+/* The value of --scale that C stands for, as a heap text; NULL: none. */
+char *corrections_scale(const struct corrections *c);
+
+#endif

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/cli/diff_truth.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/array_sort.h"
+#include "common/base/demangle.h"
+#include "common/base/units.h"
+#include "common/base/xmalloc.h"
+#include "memsim/cli/corrections.h"
+#include "memsim/cli/input_run.h"
+#include "memsim/cli/output_time.h"
+#include "memsim/report/text_columns.h"
+#include "memsim/report/time_report.h"
+#include "memsim/run/run.h"
+#include "memsim/time/timing.h"
+#include "memsim/time/truth_side.h"
+
+#define ROWS         15
+#define NAME_COLUMNS 60
+#define NAME_BYTES   4096
+/* Factors that a GPU's own differences explain, not other work. */
+#define SCALE_LEAST 0.05
+#define SCALE_MOST  20
+
+struct half {
+    struct input_run input;
+    struct truth_side side;
+};
+
+struct truth {
+    struct half estimate, run;
+};
+
+/* --- figures -------------------------------------------------------------- */
+
+static const struct result_device *device_of(const struct half *h)
+{
+    return &h->input.file.result.ranks[0].devices[0];
+}
+
+static double percent(double estimate, double run)
+{
+    return run > 0 ? 100 * (estimate / run - 1) : 0;
+}
+
+static void write_bytes(FILE *out, const char *name, uint64_t estimate,
+                        uint64_t run)
+{
+    char a[16], b[16];
+
+    if (estimate || run)
+        fprintf(out, "  %-26s %14s %14s %+9.2f%%\n", name,
+                units_format_bytes(estimate, a, sizeof a),
+                units_format_bytes(run, b, sizeof b),
+                percent((double)estimate, (double)run));
+}
+
+static void write_ns(FILE *out, const char *name, uint64_t estimate,
+                     uint64_t run)
+{
+    if (estimate || run)
+        fprintf(out, "  %-26s %11.3f ms %11.3f ms %+9.1f%%\n", name,
+                (double)estimate / 1e6, (double)run / 1e6,
+                percent((double)estimate, (double)run));
+}
+
+static void write_steps(const struct truth *t, FILE *out)
+{
+    const struct timing *a = time_slowest(&t->estimate.input.file.result);
+    const struct timing *b = time_slowest(&t->run.input.file.result);
+
+    if (!a || !b)
+        return;
+    const struct timing_step *x = &a->steps[a->typical];
+    const struct timing_step *y = &b->steps[b->typical];
+    write_ns(out, "a step", x->duration_ns, y->duration_ns);
+    write_ns(out, "  compute", x->compute_ns, y->compute_ns);
+    write_ns(out, "  communication, exposed", x->exposed_comm_ns,
+             y->exposed_comm_ns);
+    write_ns(out, "  copies, exposed", x->exposed_copy_ns, y->exposed_copy_ns);
+    write_ns(out, "  waits for the host", x->host_bound_ns, y->host_bound_ns);
+}
+
+static const char *verdict_text(const struct half *h)
+{
+    switch (h->input.file.result.verdict) {
+    case VERDICT_FITS:
+    case VERDICT_GROWS:
+        return "fits";
+    case VERDICT_OOM:
+        return "out of memory";
+    case VERDICT_FAILED:
+        return "failed";
+    default:
+        return "other";
+    }
+}
+
+static void write_figures(const struct truth *t, FILE *out)
+{
+    const struct result_device *a = device_of(&t->estimate);
+    const struct result_device *b = device_of(&t->run);
+
+    fprintf(out, "  %-26s %14s %14s %10s\n", "", "estimate", "run", "off by");
+    fprintf(out, "  %-26s %14s %14s\n", "verdict", verdict_text(&t->estimate),
+            verdict_text(&t->run));
+    write_bytes(out, "peak allocated", a->peak_allocated_bytes,
+                b->peak_allocated_bytes);
+    write_bytes(out, "peak reserved", a->peak_reserved_bytes,
+                b->peak_reserved_bytes);
+    write_bytes(out, "peak used", a->peak_used_bytes, b->peak_used_bytes);
+    write_bytes(out, "  context", a->context_bytes, b->context_bytes);
+    write_bytes(out, "  libraries", a->libraries_bytes, b->libraries_bytes);
+    write_steps(t, out);
+}
+
+/* --- blocks --------------------------------------------------------------- */
+
+static void write_event(const struct truth_side *s, size_t i, FILE *out)
+{
+    char a[16];
+
+    if (i >= s->event_count) {
+        fputs("the end", out);
+        return;
+    }
+    const struct truth_event *e = &s->events[i];
+    fprintf(out, "%s of %s", e->is_free ? "free" : "block",
+            units_format_bytes(e->block_bytes, a, sizeof a));
+    if (*truth_operator(s, e))
+        fprintf(out, " by %s", truth_operator(s, e));
+    if (*truth_module(s, e))
+        fprintf(out, " in %s", truth_module(s, e));
+}
+
+/* Blocks of another size in the same place: workspaces, as a rule. */
+static void write_size(const struct truth *t, size_t i, FILE *out)
+{
+    const struct truth_event *a = &t->estimate.side.events[i];
+    const struct truth_event *b = &t->run.side.events[i];
+    char x[16], y[16];
+
+    fprintf(out, "    event %zu: %s, %s in the run (%s)\n", i,
+            units_format_bytes(a->requested_bytes, x, sizeof x),
+            units_format_bytes(b->requested_bytes, y, sizeof y),
+            truth_operator(&t->run.side, b));
+}
+
+static void write_blocks(const struct truth *t, FILE *out)
+{
+    const struct truth_side *a = &t->estimate.side, *b = &t->run.side;
+    size_t i = 0, sizes = 0;
+
+    if (!a->event_count && !b->event_count)
+        return; /* no PyTorch */
+    while (i < a->event_count && i < b->event_count &&
+           a->events[i].is_free == b->events[i].is_free) {
+        if (a->events[i].requested_bytes != b->events[i].requested_bytes &&
+            sizes++ < ROWS)
+            write_size(t, i, out);
+        i++;
+    }
+    if (sizes)
+        fprintf(out, "  %zu blocks have another size in the run\n", sizes);
+    if (i == a->event_count && i == b->event_count) {
+        fprintf(out, "  the allocator has the same %zu events in both\n", i);
+        return;
+    }
+    fprintf(out, "  the allocator's events differ from number %zu on: ", i);
+    write_event(a, i, out);
+    fputs("; in the run ", out);
+    write_event(b, i, out);
+    fputc('\n', out);
+}
+
+/* --- times ---------------------------------------------------------------- */
+
+struct row {
+    const char *name;
+    double estimate_ns, run_ns;
+    uint64_t estimate_count, run_count;
+    const struct truth_work *a, *b; /* of a kernel; NULL: only in the other */
+};
+
+static int compare_rows(const void *one, const void *other)
+{
+    const struct row *x = one, *y = other;
+    double a = fabs(x->estimate_ns - x->run_ns);
+    double b = fabs(y->estimate_ns - y->run_ns);
+
+    if (a != b)
+        return a > b ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static void write_rows(struct row *rows, size_t count, const char *title,
+                       FILE *out)
+{
+    char text[NAME_BYTES];
+
+    if (!count)
+        return;
+    array_sort(rows, count, sizeof *rows, compare_rows);
+    fprintf(out, "  %s\n  %9s %9s %10s %10s\n", title, "estimate", "run", "ms",
+            "ms");
+    for (size_t i = 0; i < count && i < ROWS; i++) {
+        const struct row *r = &rows[i];
+
+        fprintf(out, "  %9" PRIu64 " %9" PRIu64 " %10.3f %10.3f  ",
+                r->estimate_count, r->run_count, r->estimate_ns / 1e6,
+                r->run_ns / 1e6);
+        demangle(r->name, text, sizeof text);
+        text_write_end(out, text, NAME_COLUMNS);
+        fputs(r->a && r->b && !r->a->grids && !r->b->grids &&
+                      (r->a->grid_x_y != r->b->grid_x_y ||
+                       r->a->grid_z != r->b->grid_z)
+                  ? " (another grid)\n"
+                  : "\n",
+              out);
+    }
+    if (count > ROWS)
+        fprintf(out, "  ... and %zu more\n", count - ROWS);
+}
+
+static void write_families(const struct truth *t, FILE *out)
+{
+    const struct truth_side *a = &t->estimate.side, *b = &t->run.side;
+    struct row rows[WORK_FAMILIES];
+    size_t count = 0;
+
+    for (int f = 0; f < WORK_FAMILIES; f++)
+        if (a->family_count[f] || b->family_count[f])
+            rows[count++] = (struct row){
+                .name = work_family_name((enum work_family)f),
+                .estimate_ns = a->family_ns[f],
+                .run_ns = b->family_ns[f],
+                .estimate_count = a->family_count[f],
+                .run_count = b->family_count[f]};
+    write_rows(rows, count, "device time of the whole run, by what it is", out);
+}
+
+static bool differs(const struct truth_work *a, const struct truth_work *b)
+{
+    return !a || !b || a->count != b->count || a->grid_x_y != b->grid_x_y ||
+           a->grid_z != b->grid_z;
+}
+
+static struct row row_of(const struct truth_work *a, const struct truth_work *b)
+{
+    return (struct row){.name = a ? a->name : b->name,
+                        .estimate_ns = a ? a->ns : 0,
+                        .run_ns = b ? b->ns : 0,
+                        .estimate_count = a ? a->count : 0,
+                        .run_count = b ? b->count : 0,
+                        .a = a,
+                        .b = b};
+}
+
+/* Kernels that only one side has, or another number or size of; or the others.
+ */
+static void write_kernels(const struct truth *t, bool other, const char *title,
+                          FILE *out)
+{
+    const struct truth_side *a = &t->estimate.side, *b = &t->run.side;
+    struct row *rows =
+        xcalloc(a->work_count + b->work_count + 1, sizeof *rows);
+    size_t count = 0;
+
+    for (size_t i = 0; i < a->work_count; i++) {
+        const struct truth_work *w = truth_work_of(b, a->works[i].name);
+        if (differs(&a->works[i], w) == other)
+            rows[count++] = row_of(&a->works[i], w);
+    }
+    for (size_t i = 0; other && i < b->work_count; i++)
+        if (!truth_work_of(a, b->works[i].name))
+            rows[count++] = row_of(NULL, &b->works[i]);
+    write_rows(rows, count, title, out);
+    free(rows);
+}
+
+/* --- what was learnt ------------------------------------------------------ */
+
+static void corrections_make(const struct truth *t, struct corrections *c)
+{
+    const struct result_device *a = device_of(&t->estimate);
+    const struct result_device *b = device_of(&t->run);
+
+    *c = (struct corrections){
+        .context_bytes = b->context_bytes,
+        .libraries_more_bytes =
+            (int64_t)b->libraries_bytes - (int64_t)a->libraries_bytes};
+    snprintf(c->gpu, sizeof c->gpu, "%s",
+             t->estimate.input.file.result.gpu.name);
+    for (int f = 0; f < WORK_FAMILIES; f++) {
+        double estimate = t->estimate.side.family_ns[f];
+        double factor =
+            estimate > 0 ? t->run.side.family_ns[f] / estimate : 0;
+        bool same = t->estimate.side.family_count[f] ==
+                    t->run.side.family_count[f];
+
+        if (same && factor > SCALE_LEAST && factor < SCALE_MOST)
+            c->scale[f] = factor;
+    }
+}
+
+static int save(const struct truth *t, const char *path, struct err *err)
+{
+    struct corrections c;
+
+    if (!t->run.side.measured)
+        return err_set(err, "%s: it has no times of a GPU to learn from",
+                       t->run.input.name);
+    corrections_make(t, &c);
+    return corrections_write(&c, path, err);
+}
+
+/* -------------------------------------------------------------------------- */
+
+static int half_open(struct half *h, const char *name,
+                     const struct output_options *options, struct err *err)
+{
+    struct output_time time;
+    struct run traces;
+
+    h->input = (struct input_run){.name = name};
+    if (input_run_open(&h->input, err))
+        return -1;
+    const struct result *r = &h->input.file.result;
+    int rc = -1;
+    if (!h->input.is_dir || !r->rank_count || !r->ranks[0].device_count)
+        err_set(err, "%s: --truth compares directories of `memsim run -o' "
+                     "whose command used a GPU",
+                name);
+    else if (!run_open(&traces, h->input.dir.path, err)) {
+        const struct run_trace *first = run_next_process(&traces, NULL);
+        if (!first)
+            err_set(err, "%s: it has no trace", name);
+        else if (!output_time_init(&time, options, &r->gpu, err)) {
+            rc = truth_side_read(&h->side, first->path, &time.timeline.price,
+                                 err);
+            output_time_fini(&time);
+        }
+        run_close(&traces);
+    }
+    if (rc)
+        input_run_close(&h->input);
+    return rc;
+}
+
+static void half_close(struct half *h)
+{
+    truth_side_fini(&h->side);
+    input_run_close(&h->input);
+}
+
+static void write_text(const struct truth *t, FILE *out)
+{
+    fprintf(out, "memsim: %s beside %s, on %s\n", t->estimate.input.name,
+            t->run.input.name, t->run.input.file.result.gpu.device_name);
+    write_figures(t, out);
+    write_blocks(t, out);
+    write_families(t, out);
+    write_kernels(t, true, "kernels with another name, number or grid", out);
+    write_kernels(t, false, "the same kernels", out);
+    if (!t->run.side.measured)
+        fputs("  note: the run has no times of a GPU: those are the cost "
+              "models'\n",
+              out);
+}
+
+int diff_truth(const char *estimate, const char *run, const char *save_to,
+               const struct output_options *options, struct err *err)
+{
+    struct truth t = {0};
+
+    if (half_open(&t.estimate, estimate, options, err))
+        return -1;
+    int rc = half_open(&t.run, run, options, err);
+    if (!rc) {
+        if (!options->quiet)
+            write_text(&t, output_summary_stream(options));
+        rc = save_to ? save(&t, save_to, err) : 0;
+        half_close(&t.run);
+    }
+    half_close(&t.estimate);
+    return rc;
+}

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""memsim run --real inside of memsim run, whose GPU is the real one then: the
+same blocks, peaks and modules as a plain run, and the times of that GPU."""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from harness import MEMSIM, equal, main, memsim, test
+
+TRAIN = """
+import torch
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(512, 2048), torch.nn.GELU(),
+                            torch.nn.Linear(2048, 512)).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+for _ in range(4):
+    x = torch.randn(256, 512, device="cuda")
+    model(x).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+torch.cuda.synchronize()
+print(torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved())
+"""
+
+GRAPH = """
+import torch
+x = torch.ones(1 << 20, device="cuda")
+side = torch.cuda.Stream()
+with torch.cuda.stream(side):
+    x.mul_(2)
+torch.cuda.current_stream().wait_stream(side)
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    y = x * 3
+    y.add_(1)
+for _ in range(5):
+    graph.replay()
+torch.cuda.synchronize()
+print(y.shape[0])
+"""
+
+PROFILE = """
+import torch
+from torch.profiler import ProfilerActivity, profile
+x = torch.ones(1 << 20, device="cuda")
+with profile(activities=[ProfilerActivity.CUDA]) as p:
+    x.mul_(2)
+    torch.cuda.synchronize()
+print(sum(e.device_type.name == "CUDA" for e in p.events()) > 0)
+"""
+
+
+class Run:
+    """SCRIPT, recorded in a folder; REAL: as on a real GPU."""
+
+    def __init__(self, folder, script, real, *options):
+        name = pathlib.Path(folder) / ("real" if real else "plain")
+        command = [MEMSIM, "run", "--quiet", "-o", name, *options,
+                   "--json", f"{name}.json"]
+        if real:
+            command = [MEMSIM, "run", "--quiet", "-o", f"{name}.card", "--",
+                       *command, "--real"]
+        done = subprocess.run([*command, "--", sys.executable, "-c", script],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True)
+        assert done.returncode == 0, done.stderr
+        self.output = done.stdout
+        self.json = json.loads(pathlib.Path(f"{name}.json").read_text())
+        text = subprocess.run(
+            [MEMSIM, "trace", name / "process-0000.trace"],
+            stdout=subprocess.PIPE, text=True).stdout
+        self.lines = [line.split(" ", 1)[1] for line in text.splitlines()]
+
+    def records(self, *kinds):
+        """Those records, with names in place of their numbers."""
+        names = {"0": ""}
+        found = []
+        for line in self.lines:
+            if match := re.match(r't\d+ name name=(\d+) "(.*)"', line):
+                names[match[1]] = match[2]
+            kind = line.split(" ")[1]
+            if kind in kinds:
+                line = re.sub(r"\b(operator|range)=(\d+)",
+                              lambda m: f"{m[1]}={names.get(m[2])}", line)
+                found.append(re.sub(r" (stack|shape|used_bytes)=.*", "", line))
+        return found
+
+    def kinds(self, *kinds):
+        return [line.split(" ")[1] for line in self.lines
+                if line.split(" ")[1] in kinds]
+
+
+def both(script):
+    with tempfile.TemporaryDirectory() as folder:
+        return (Run(folder, script, real=False), Run(folder, script, real=True))
+
+
+@test
+def a_real_run_has_the_records_of_a_plain_one():
+    plain, real = both(TRAIN)
+    equal(real.output, plain.output)
+    for kinds in (("block_alloc", "block_free"), ("device_malloc",),
+                  ("module_enter", "module_leave", "phase"), ("storage",)):
+        equal(real.records(*kinds), plain.records(*kinds))
+    works = "launch", "gemm", "set", "copy"
+    equal(len(real.kinds(*works)), len(plain.kinds(*works)))
+
+
+@test
+def its_peaks_are_equal_and_its_works_have_times():
+    plain, real = both(TRAIN)
+    for name in "peak_allocated_bytes", "peak_reserved_bytes", \
+            "peak_used_bytes":
+        equal(gpu(real)[name], gpu(plain)[name])
+    works = real.kinds("launch", "set", "copy")
+    times = [line for line in real.lines if " measured " in line
+             and "duration_ns=0 " not in line]
+    equal(len(times), len(works))
+
+
+def gpu(run):
+    return run.json["ranks"][0]["devices"][0]
+
+
+@test
+def the_estimate_beside_it_has_the_same_blocks():
+    with tempfile.TemporaryDirectory() as folder:
+        Run(folder, TRAIN, real=False)
+        Run(folder, TRAIN, real=True)
+        text = memsim("diff", "--truth", f"{folder}/plain", f"{folder}/real")
+    assert "the allocator has the same 198 events in both" in text, text
+    for name in "peak allocated", "peak reserved", "peak used":
+        assert re.search(name + r" .* \+0\.00%", text), text
+
+
+@test
+def graphs_are_recorded_and_have_times():
+    plain, real = both(GRAPH)
+    kinds = "capture_join", "capture_end", "graph_instantiate", "graph_launch"
+    equal(real.kinds(*kinds), plain.kinds(*kinds))
+    equal(real.output, plain.output)
+    inside = real.lines.index(next(line for line in real.lines
+                                   if "capture_join" in line))
+    launch = next(i for i, line in enumerate(real.lines)
+                  if i > inside and " launch " in line)
+    assert " measured " in real.lines[launch - 1], real.lines[launch - 1]
+    assert "duration_ns=0 " not in real.lines[launch - 1]
+
+
+@test
+def a_job_may_profile_itself():
+    with tempfile.TemporaryDirectory() as folder:
+        real = Run(folder, PROFILE, real=True)
+        equal(real.output, "True\n")
+
+
+if __name__ == "__main__":
+    main()
