@@ -13,7 +13,7 @@ import tempfile
 from harness import MEMSIM, Skip, main, test
 
 MIB = 1 << 20
-TRIES = 3  # advices that are followed one after the other
+TRIES = 3  # changes that are followed one after the other
 FILE_EDITS = "call", "argument", "statement"
 
 

@@ -63,8 +63,8 @@ static const struct option_row rows[] = {
     {"real-clock", 0, OPTION_FLAG, NULL, ROW(real_clock),
      .help = "COMMAND sees this machine's time, not the predicted one"},
     {"local-clock", 0, OPTION_FLAG, NULL, ROW(local_clock),
-     .help = "the clock of a rank does not wait for the other ranks in\n"
-             "collectives, sends and receives"},
+     .help = "the clock of a rank does not wait for the other ranks\n"
+             "in collectives, sends and receives"},
     {"late-frees", 0, OPTION_FLAG, NULL, ROW(late_frees),
      .help = "a block that PyTorch frees while another stream uses it\n"
              "is free when the simulated GPU is done with it, not\n"

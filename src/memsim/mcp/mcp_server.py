@@ -227,7 +227,13 @@ def search(memsim, space, command, cwd, keep, timeout_s, options):
 def make_server(kind, memsim):
     """The server with its tools."""
     server = kind("memsim", instructions=INSTRUCTIONS)
+    add_start_tools(server, memsim)
+    add_report_tools(server, memsim)
+    return server
 
+
+def add_start_tools(server, memsim):
+    """The tools that run commands."""
     @server.tool(name="run", description=(
         "Run a training command on simulated GPUs: verdict, peaks, what fills "
         "the memory, step time. options are memsim run's, as "
@@ -239,6 +245,23 @@ def make_server(kind, memsim):
         return guarded(run)(memsim, command, cwd, keep, timeout_s,
                             options or [])
 
+    @server.tool(name="search", description=(
+        "The best configuration of a job. space is a file in TOML with the "
+        "values of each name, the goal and the limits (doc/search.md); the "
+        "command has {NAME} or {args} in it. options are memsim search's, as "
+        "['--gpu', 'h100', '--goal', 'cost', '--price', '2.99', '--trials', "
+        "'40']; with keep, a directory, the same call goes on after its "
+        "timeout_s."))
+    def search_tool(space: str, command: list[str],
+                    options: list[str] | None = None, cwd: str | None = None,
+                    keep: str | None = None,
+                    timeout_s: int = TIMEOUT_S) -> str:
+        return guarded(search)(memsim, space, command, cwd, keep, timeout_s,
+                               options or [])
+
+
+def add_report_tools(server, memsim):
+    """The tools that ask about kept runs."""
     @server.tool(name="report", description=(
         "A part of the report of a kept run. member is a path in its JSON, as "
         "'ranks.0.devices.0.modules_at_peak' or 'time.by_operator' "
@@ -279,21 +302,6 @@ def make_server(kind, memsim):
             return {"printed": tail(out), "exit_status": status}
         return guarded(ask)()
 
-    @server.tool(name="search", description=(
-        "The best configuration of a job. space is a file in TOML with the "
-        "values of each name, the goal and the limits (doc/search.md); the "
-        "command has {NAME} or {args} in it. options are memsim search's, as "
-        "['--gpu', 'h100', '--goal', 'cost', '--price', '2.99', '--trials', "
-        "'40']; with keep, a directory, the same call goes on after its "
-        "timeout_s."))
-    def search_tool(space: str, command: list[str],
-                    options: list[str] | None = None, cwd: str | None = None,
-                    keep: str | None = None,
-                    timeout_s: int = TIMEOUT_S) -> str:
-        return guarded(search)(memsim, space, command, cwd, keep, timeout_s,
-                               options or [])
-
-    return server
 
 
 def server_kind():
