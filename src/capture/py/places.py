@@ -11,6 +11,7 @@ import atexit
 import collections
 import ctypes
 import functools
+import inspect
 import json
 import os
 import sys
@@ -26,6 +27,7 @@ LOOKS = frozenset((2, 3, 4, 5, 6, 9, 17, 33))  # calls of models at which
 HELD = 10000  # values of a list are looked at,
 FRAMES = 8  # in so many functions;
 GROWTHS = 2  # a list that grew so often grows
+ALONE = 3  # references to what a frame alone keeps: its own and two of ours
 
 after_import = None  # sitecustomize.py's
 _LIBRARY = globals().get("LIBRARY", "libmemsim.so")  # as sitecustomize.py says
@@ -74,11 +76,23 @@ def _user_frame(frame):
     return frame
 
 
+def _locals(frame):
+    """FRAME's variables. Up to Python 3.12 the frame of a function keeps what
+    f_locals copies, and tensors with it: it is emptied, unless the script has
+    that dictionary as well, by locals()."""
+    kept = frame.f_locals
+    found = dict(kept)
+    if frame.f_code.co_flags & inspect.CO_OPTIMIZED and \
+            sys.version_info < (3, 13) and sys.getrefcount(kept) <= ALONE:
+        kept.clear()
+    return found
+
+
 def _above(frame, subject):
     """The first frame around FRAME that is no method of SUBJECT's, nor ours."""
     while frame is not None and _is_library(frame.f_code) and (
             frame.f_code.co_filename.startswith(_here)
-            or frame.f_locals.get("self") is subject):
+            or _locals(frame).get("self") is subject):
         frame = frame.f_back
     return frame
 
@@ -105,7 +119,7 @@ def see_member(frame, member, known):
     caller = _above(frame, member)
     if caller is None:
         return
-    container = caller.f_locals.get("self")
+    container = _locals(caller).get("self")
     if isinstance(container, torch.nn.Sequential):
         see("sequence", caller, container, member=known)
     else:
@@ -129,7 +143,7 @@ def _holders(frame):
     while frame is not None and len(paths) < FRAMES:
         if not _is_library(frame.f_code):
             paths.append(_path(frame.f_code))
-            for name, value in list(frame.f_locals.items()):
+            for name, value in _locals(frame).items():
                 yield paths, name, value
                 for below in vars(value).items() if _is_object(value) else ():
                     yield paths, *below
@@ -209,8 +223,8 @@ SWITCHES = "gradient_checkpointing_enable", "set_grad_checkpointing"
 def _switches(frame):
     """By name in FRAME, which may be None: how a model's checkpointing is
     switched on."""
-    return {name: switch for name, value in (frame.f_locals if frame else {}
-                                             ).items()
+    found = _locals(frame) if frame else {}
+    return {name: switch for name, value in found.items()
             for switch in SWITCHES if hasattr(type(value), switch)}
 
 
