@@ -241,8 +241,8 @@ torch.cuda.synchronize()
 print(json.dumps(codes))
 """)
     equal(said, [0, 1])
-    equal(result["notes"],
-          ["cudaFree: the program freed device memory twice"])
+    equal(result["notes"][0],
+          "cudaFree: the program freed device memory twice")
 
 
 if __name__ == "__main__":

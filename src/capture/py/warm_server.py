@@ -304,7 +304,9 @@ def _run(request):
 
 def _import():
     """PyTorch, and what optimizers import of it when the first one is made."""
+    import inductor
     import torch  # noqa: F401
+    inductor.start()  # before its settings are read
     try:
         import torch._dynamo  # noqa: F401
     except ImportError:
