@@ -164,7 +164,7 @@ def _request(kind, mask):
     umask = os.umask(0)
     os.umask(umask)
     return {"kind": kind, "command": [sys.executable, *_words()],
-            "started": sys.orig_argv, "cwd": os.getcwd(),
+            "started": sys.orig_argv, "process": os.getpid(), "cwd": os.getcwd(),
             "line": os.fsdecode(line), "environment": dict(os.environ),
             "path": sys.path, "umask": umask, "mask": [int(s) for s in mask],
             "ignored": _ignored(),
@@ -180,7 +180,8 @@ def _send(server, request):
 
 
 def _number(server):
-    """The next number that the server says; None: it has gone."""
+    """The next number: the program's process once it has entered the run, or
+    ~status once it has ended. None: the server has gone."""
     got = b""
     while len(got) < 8:
         more = server.recv(8 - len(got))
@@ -203,8 +204,12 @@ def _end(status):
 def _stand_in(server, mask):
     """Stays until the program that the server runs ends, and ends so."""
     child = _number(server)
-    if not child:
+    if child is None:
         return  # it did not start: it runs here
+    if child < 0:
+        _end(~child)
+    import ctypes
+    ctypes.CDLL("libmemsim.so").memsim_process_stands_in()
 
     def pass_on(number, _frame):
         try:
@@ -217,7 +222,7 @@ def _stand_in(server, mask):
             signal.signal(number, pass_on)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     status = _number(server)
-    _end(signal.SIGKILL if status is None else status)
+    _end(signal.SIGKILL if status is None else ~status)
 
 
 def offer():

@@ -115,7 +115,7 @@ class Server:
             connection.close()
             return None
         if not process:
-            connection.close()
+            request.connection = connection
             self.close()
             return request
         request.close()
@@ -124,11 +124,10 @@ class Server:
             print(self.forks, file=file)
         self.children[process] = connection
         self.selector.register(connection, selectors.EVENT_READ)
-        self._say(connection, process)
         return None
 
     @staticmethod
-    def _say(connection, number):
+    def say(connection, number):
         try:
             connection.send(NUMBER.pack(number), socket.MSG_NOSIGNAL)
         except OSError:
@@ -139,7 +138,7 @@ class Server:
             done, status = os.waitpid(process, os.WNOHANG)
             if done:
                 connection = self.children.pop(process)
-                self._say(connection, status)
+                self.say(connection, ~status)
                 try:
                     self.selector.unregister(connection)
                 except KeyError:
@@ -165,6 +164,9 @@ def _take_descriptors(request):
     import fcntl
     moved = [fcntl.fcntl(n, fcntl.F_DUPFD_CLOEXEC, above) for n in request.here]
     request.close()
+    with request.connection as old:
+        request.connection = socket.socket(
+            fileno=fcntl.fcntl(old, fcntl.F_DUPFD_CLOEXEC, above))
     for number, wanted in zip(moved, request.descriptors):
         os.dup2(number, wanted)
         os.close(number)
@@ -196,7 +198,10 @@ def _take_place(request):
 def _enter_run(request):
     import ctypes
     line = os.fsencode(request.line)
-    ctypes.CDLL("libmemsim.so").memsim_process_enter(line, len(line))
+    ctypes.CDLL("libmemsim.so").memsim_process_enter(line, len(line),
+                                                     request.process)
+    with request.connection as connection:
+        Server.say(connection, os.getpid())
 
 
 def _forget_the_server():

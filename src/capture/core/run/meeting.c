@@ -482,8 +482,11 @@ uint64_t memsim_meeting_look(const struct meeting_point *points,
     while (!any_complete(points, count)) {
         mine->bound_ns = until_ns;
         least_ns = bound_least(mine);
-        if (until_ns <= least_ns && until_ns != MEETING_NEVER)
+        if (until_ns <= least_ns && until_ns != MEETING_NEVER) {
+            /* where nobody will come it has to be asked again, and forsaken */
+            least_ns = least_ns == MEETING_NEVER ? until_ns : least_ns;
             break;
+        }
         if (!patient)
             break;
         mine->state = MEETING_WAITS;

@@ -143,7 +143,8 @@ static bool peer_at(struct session *s, int i, uint64_t *ticks)
     if (!pid || pid == own || !stat_read(pid, &stat))
         return false;
     *ticks = stat.busy_ticks;
-    return uses_gpu(s, pid) || (!descends(own, pid) && !descends(pid, own));
+    return uses_gpu(s, pid) ||
+           (!descends(process_starter(), pid) && !descends(pid, own));
 }
 
 uint32_t memsim_peers_count(void)

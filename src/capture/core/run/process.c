@@ -35,6 +35,7 @@ static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
 /* The command line of a program that this process was forked for. */
 static char given_line[TRACE_TEXT_MAX];
 static size_t given_bytes;
+static uint32_t starter; /* the process that was started for it; 0: none */
 
 /* The environment that shapes what the allocator and the libraries do. */
 static const char *const settings[] = {
@@ -141,7 +142,7 @@ static struct session_process *slot_take(void)
     }
     struct session_process *p = &session->processes[index];
     p->pid = (uint32_t)getpid();
-    p->parent = (uint32_t)getppid();
+    p->parent = process_starter();
     p->local_rank = environment_number("LOCAL_RANK", 0);
     p->world_size = environment_number("WORLD_SIZE", 1);
     atomic_store(&p->state, SESSION_RUNNING);
@@ -412,7 +413,17 @@ __attribute__((constructor)) static void process_start(void)
     on_exit(process_exit, NULL);
 }
 
-void memsim_process_enter(const char *line, size_t bytes)
+void memsim_process_stands_in(void)
+{
+    peers_leave();
+}
+
+uint32_t process_starter(void)
+{
+    return starter ? starter : (uint32_t)getppid();
+}
+
+void memsim_process_enter(const char *line, size_t bytes, uint32_t stand_in)
 {
     const char *path = getenv(INSTANCE_SESSION);
 
@@ -420,6 +431,7 @@ void memsim_process_enter(const char *line, size_t bytes)
         return;
     given_bytes = bytes < sizeof given_line ? bytes : sizeof given_line;
     memcpy(given_line, line, given_bytes);
+    starter = stand_in;
     host_use_alone();
     session_enter(path);
     for (const struct process_hook *h = hooks; h; h = h->next)

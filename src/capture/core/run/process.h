@@ -65,9 +65,18 @@ CORE_API void memsim_process_died_of_oom(void);
 CORE_API void memsim_process_setting(const char *text);
 
 /* Called by py/warm_server.py: this process, which was in no run, is forked for
- * a program whose command line is LINE, with a 0 after each word, and enters
- * the run that the environment names now. */
-CORE_API void memsim_process_enter(const char *line, size_t bytes);
+ * a program whose command line is LINE, with a 0 after each word, and which was
+ * started as the process STAND_IN. It enters the run that the environment names
+ * now. */
+CORE_API void memsim_process_enter(const char *line, size_t bytes,
+                                   uint32_t stand_in);
+
+/* The process that started this one's program, or stands in for it. */
+uint32_t process_starter(void);
+
+/* Called by py/warm.py: another process runs this one's program, so that this
+ * one will be no rank. */
+CORE_API void memsim_process_stands_in(void);
 
 /* CUDA has been initialized: no child that is forked from now on can use it. */
 void process_begin(void);
