@@ -198,8 +198,10 @@ def _hand_over():
 
 
 def _offer():
-    """A Python that has imported torch already may run this program."""
-    if os.environ.get("MEMSIM_WARM") and "torch" not in sys.modules:
+    """A Python that has imported torch already may run this program, but not
+    where a second library records it."""
+    if os.environ.get("MEMSIM_WARM") and "torch" not in sys.modules \
+            and not os.environ.get("MEMSIM_REAL_SESSION"):
         sys.path.insert(0, _HERE)
         import warm
         del sys.path[0]
