@@ -190,7 +190,7 @@ class GenStubs(Tools):
 
     def test_refuses_an_unknown_output(self):
         said = self.tool("gen-stubs", "foo.api", "-o", "libbar.map", status=1)
-        self.assertIn("libbar.map is neither", said)
+        self.assertIn("libbar.map is none of", said)
 
     def test_the_library_that_comes_of_it(self):
         self.gen_api()

@@ -193,7 +193,7 @@ struct trace_chunk {
     X(85, OUTPUT, output, MEMORY, F(address) F(module), NULL)                  \
     X(86, INPUT, input, MEMORY, F(address) F(module), NULL)                    \
     X(87, BATCH, batch, ASIDE, F(module) F(samples) F(tokens) F(learns)        \
-      F(values), NULL)                                                                    \
+      F(values), NULL)                                                         \
                                                                                \
     X(90, MEASURED, measured, TIME, F(start_ns) F(duration_ns) F(held_ns)      \
       F(return_ns) F(latency_ns) F(gap_ns) F(family), NULL)                    \
