@@ -147,7 +147,8 @@ static int clock_write(const struct job *job, const struct rundir *dir,
                    strerror(n < 0 ? errno : ENOSPC));
 }
 
-/* Where their clocks meet. */
+/* Where their clocks meet. Without room for it, which the traces will miss as
+ * well, each has its own. */
 static int meeting_write(const struct job *job, const struct rundir *dir,
                          struct err *err)
 {
@@ -156,6 +157,8 @@ static int meeting_write(const struct job *job, const struct rundir *dir,
     snprintf(path, sizeof path, "%s/" MEETING_FILE, dir->path);
     if (!job->clock_image || job->local_clock || !meeting_make(&job->launch,
                                                                path))
+        return 0;
+    if ((errno == EFBIG || errno == ENOSPC) && !unlink(path))
         return 0;
     return err_set(err, "%s: cannot write it: %s; use -o on another disk", path,
                    strerror(errno));

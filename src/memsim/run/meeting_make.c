@@ -42,8 +42,12 @@ int meeting_make(const struct launch *launch, const char *path)
 
     if (fd < 0)
         return -1;
-    bool made = !ftruncate(fd, (off_t)sizeof(struct meeting_file)) &&
-                (!launch->world || stands_write(launch, fd)) &&
+    /* no page may be missing later: the programs would die of it */
+    errno = posix_fallocate(fd, 0, (off_t)sizeof(struct meeting_file));
+    bool made = !errno && (!launch->world || stands_write(launch, fd)) &&
                 write_at(fd, &head, sizeof head, 0);
-    return close(fd) || !made ? -1 : 0;
+    int error = errno;
+    int closed = close(fd);
+    errno = made ? errno : error;
+    return closed || !made ? -1 : 0;
 }
