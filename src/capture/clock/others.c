@@ -2,7 +2,7 @@
  *
  *   others_meet()   a collective is submitted: a meet of the simulator's, and a
  *                   point of the meeting for it and each of its messages
- *   on_came()       it has come: that is told; the point is open
+ *   on_came()       it has come: the others learn of it; the point is open
  *   on_look()       the simulator asks how far it may go: open points whose
  *                   members have all come are closed, or the process sleeps */
 #include "capture/clock/others.h"

@@ -3,8 +3,8 @@
 optimizer is made, the blocks of a list are called, a trainer gets its options.
 
 While the script runs, only where a call stands is kept, once for each call. When
-it ends, its file is read, and what the call consists of is told as one text.
-Without exact positions, before Python 3.11, nothing is told.
+it ends, its file is read, and the parts of each call become one text. Python before
+3.11 has no exact positions: there is no text.
 """
 import ast
 import atexit

@@ -62,7 +62,7 @@ void tap_capture(uint64_t stream)
     atomic_fetch_add(&captures_on, 1);
 }
 
-/* One capture at a time is told apart; PyTorch has no more. */
+/* One capture at a time is known; PyTorch has no more. */
 void captures_meet(int device, uint64_t stream)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
