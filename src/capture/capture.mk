@@ -152,7 +152,27 @@ $(REAL_LIB)/libcuda.so.1: $(O)/pic/driver.pass.o $(O)/gen/libcuda.so.1.map $(REA
 	    -Wl,--version-script=$(O)/gen/libcuda.so.1.map \
 	    -o $@-t $(filter %.o %.so,$^) && mv $@-t $@
 
-REAL := $(REAL_LIB)/libmemsim-real.so $(REAL_LIB)/libcuda.so.1
+# The same with memsim's own NCCL, for ranks whose peers do not exist
+# (capture/emulate). It has the same name, in a folder of its own.
+EMULATE_LIB := $(REAL_LIB)/emulate
+EMULATE_PIC := $(filter-out %/capture/real/nccl.o,$(REAL_PIC)) \
+    $(patsubst %.c,$(O)/pic-real/%.o,$(wildcard src/capture/emulate/*.c) \
+        $(addprefix src/capture/nccl/,buffers.c \
+            collective.c comm.c exchange.c operation.c)) \
+    $(filter-out %/live.o %/channel.o %/others.o,$(CLOCK_PIC)) \
+    $(O)/pic/src/fits/spread.o $(O)/pic/nccl.stubs.o
+
+$(O)/pic-real/src/capture/nccl/%.o $(O)/pic-real/src/capture/emulate/%.o: \
+    PIC += -fvisibility=default
+
+$(EMULATE_LIB)/libmemsim-real.so: $(EMULATE_PIC) $(O)/pic/libbase.a src/capture/real/exports.map
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(PIC) $(LIBRARY_LD) -Wl,-Bsymbolic \
+	    -Wl,--version-script=src/capture/real/exports.map \
+	    -o $@-t $(filter %.o %.a,$^) -lm $(CAPTURE_LIBS) && mv $@-t $@
+
+REAL := $(REAL_LIB)/libmemsim-real.so $(REAL_LIB)/libcuda.so.1 \
+        $(EMULATE_LIB)/libmemsim-real.so
 
 CAPTURE := $(CAPTURE_LIB)/libmemsim.so $(CAPTURE_LIB)/libmemsim-clock.so \
            $(foreach s,$(SONAMES),$(CAPTURE_LIB)/$(word 2,$(subst /, ,$s)))

@@ -173,18 +173,6 @@ int cluster_load_text(const char *json, size_t length, const char *origin,
     return rc;
 }
 
-uint32_t cluster_width(const struct cluster *c, uint32_t local)
-{
-    uint32_t width = c->gpus_per_node, host = c->gpus_per_host;
-
-    for (uint32_t i = 0; !c->gpus_per_node && i < c->fit.family_count; i++)
-        if (c->fit.families[i].gpus_per_node > width)
-            width = c->fit.families[i].gpus_per_node;
-    width = width ? width : 1;
-    host = host ? host : width;
-    return local && local < host ? width / host * local : width;
-}
-
 void cluster_fini(struct cluster *cluster)
 {
     fit_fini(&cluster->fit);

@@ -50,7 +50,7 @@ enum kernel_arguments {
     X(TRIANGLE_INDICES) X(TO_COMPRESSED) X(FROM_COMPRESSED) X(COALESCE)        \
     X(SPARSE_ADD) X(REDUCE_JITTED) X(DIVISOR) X(CHANGES) X(FIND)               \
     X(UNIQUE_AGENT) X(COUNTS) X(MOST) X(FOUND_COPY)                            \
-    X(JITTED)
+    X(JITTED) X(COLLECTIVE)
 
 #define KERNEL_HOST_ID(id) KERNEL_HOST_##id,
 enum kernel_host { KERNEL_HOST_LIST(KERNEL_HOST_ID) KERNEL_HOSTS };

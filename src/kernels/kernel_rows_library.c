@@ -8,6 +8,12 @@
     {.contains = mark, .family = WORK_##kin, .words = text}
 
 const struct kernel_row kernel_rows_library[] = {
+    /* memsim's own, in the place of NCCL's (capture/emulate) */
+    {.base = "memsim_collective",
+     .family = WORK_COLLECTIVE,
+     .host = KERNEL_HOST_COLLECTIVE,
+     .words = "collective, emulated",
+     .describe = work_told},
     /* FlashAttention's and PyTorch's, under other names than the rows above */
     PART("flash_fwd", ATTENTION_FORWARD, "flash attention forward"),
     PART("flash_bwd", ATTENTION_BACKWARD, "flash attention backward"),

@@ -98,6 +98,11 @@ bool work_upsample_backward(const struct work_kernel *kernel,
 bool work_upsample_nhwc(const struct work_kernel *kernel,
                         const struct work_launch *launch, struct work *work);
 
+/* memsim_collective of capture/emulate: (send, receive, elements, shares,
+ * factor, nanoseconds, nodes, ...) */
+bool work_told(const struct work_kernel *kernel,
+               const struct work_launch *launch, struct work *work);
+
 /* work_attention.c */
 void work_attention_set(const struct work_attention_shape *shape, bool backward,
                         struct work *work);

@@ -184,3 +184,17 @@ bool work_upsample_nhwc(const struct work_kernel *kernel,
     return set_planes(kernel, (double)w[5] / out, (double)w[1] * (double)w[2],
                       out, work);
 }
+
+/* The integers among its arguments. */
+enum { TOLD_ELEMENTS, TOLD_SHARES, TOLD_NS, TOLD_NODES };
+
+bool work_told(const struct work_kernel *kernel,
+               const struct work_launch *launch, struct work *work)
+{
+    (void)kernel;
+    if (launch->rule != TRACE_RULE_SIZES)
+        return false;
+    work->told_ns = launch->words[TOLD_NS];
+    work->between_nodes = launch->words[TOLD_NODES] > 1;
+    return true;
+}

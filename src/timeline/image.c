@@ -18,7 +18,7 @@ struct timeline_image {
     double host_factor;
     double scale[WORK_FAMILIES];
     double link[SIM_LINKS];
-    double quantile;
+    double quantile, slow;
     struct gpu gpu;
 };
 
@@ -94,6 +94,7 @@ void *timeline_image_make(const struct simulation_options *options,
     memcpy(head.scale, price->scale, sizeof head.scale);
     memcpy(head.link, price->link, sizeof head.link);
     head.quantile = price->quantile;
+    head.slow = price->slow;
     put(&m, &head, sizeof head);
     if (price->image) {
         head.cost_bytes = price->image->bytes;
@@ -192,6 +193,7 @@ int timeline_image_open(void *image, size_t bytes,
     memcpy(options->price.scale, head->scale, sizeof head->scale);
     memcpy(options->price.link, head->link, sizeof head->link);
     options->price.quantile = head->quantile;
+    options->price.slow = head->slow;
     if (head->cost_at)
         wrong = open_cost(&o, head, &options->price);
     if (!wrong && head->cluster_at)

@@ -68,11 +68,6 @@ void pricer_destroy(struct pricer *p)
 
 /* --- collectives ---------------------------------------------------------- */
 
-static const struct trace_collective *collective_of(const struct op *op)
-{
-    return (const struct trace_collective *)op->fields;
-}
-
 static double factor_of(const struct pricer *p, enum sim_link link)
 {
     double factor = p->options.link[link];
@@ -151,11 +146,11 @@ static void price_band(struct cost_answer *a, double us, double error)
     a->high_ns = (uint64_t)llround(us * 1e3 * (1 + error));
 }
 
-static void price_collective(const struct pricer *p, const struct op *op,
-                             const char *name, const struct price_place *place,
+static void price_collective(const struct pricer *p, const char *name,
+                             const struct trace_collective *c,
+                             const struct price_place *place,
                              struct price *price)
 {
-    const struct trace_collective *c = collective_of(op);
     uint32_t ranks =
         place && place->ranks ? place->ranks : (uint32_t)c->ranks;
     struct cost_nccl_query q = {.coll = FIT_SENDRECV,
@@ -271,6 +266,20 @@ static void price_model(struct pricer *p, const struct kernel *kernel,
         cost_correct_kernel(image, cost_name_key(kernel->hash), work, answer);
 }
 
+/* A kernel that stands for a collective on a real GPU (capture/emulate) lasts
+ * as long as its launch says, and is in others' way as that would be. */
+static void price_told(const struct pricer *p, const struct work *work,
+                       struct price *price)
+{
+    price->engine = SIM_COMM;
+    price->fill = p->comm_fill;
+    price->link = work->between_nodes ? SIM_LINK_NODES : SIM_LINK_NODE;
+    price->answer = (struct cost_answer){.ns = work->told_ns,
+                                         .low_ns = work->told_ns,
+                                         .high_ns = work->told_ns,
+                                         .basis = COST_MEASURED};
+}
+
 static void price_work(struct pricer *p, const struct op *op,
                        const struct trace_names *names, struct price *price)
 {
@@ -292,6 +301,10 @@ static void price_work(struct pricer *p, const struct op *op,
     if (!kernel || !image || !image->kernel_count ||
         cost_price_kernel(image, launch_key(op, kernel), &price->answer))
         price_model(p, kernel, &work, &price->answer);
+    if (work.told_ns) {
+        price_told(p, &work, price);
+        return;
+    }
     price->engine = engine_of(op, &work);
     price->share = share_of(p, &work);
     price->fill = price->engine == SIM_COMPUTE ? price->share : 0;
@@ -304,19 +317,37 @@ void price_scale(struct cost_answer *a, double scale)
     a->high_ns = (uint64_t)llround((double)a->high_ns * scale);
 }
 
+/* The factor of --scale. */
+static void price_factor(const struct pricer *p, struct price *price)
+{
+    double scale = p->options.scale[price->family];
+
+    if (scale > 0)
+        price_scale(&price->answer, scale);
+}
+
+void pricer_collective(struct pricer *p, const char *name,
+                       const struct trace_collective *c,
+                       const struct price_place *place, struct price *price)
+{
+    *price = (struct price){.engine = SIM_COMPUTE, .share = SIM_WHOLE};
+    price_collective(p, name, c, place, price);
+    price_factor(p, price);
+}
+
 static void price_new(struct pricer *p, const struct op *op,
                       const struct trace_names *names,
                       const struct price_place *place, struct price *price)
 {
+    if (op->kind == OP_COLLECTIVE) {
+        pricer_collective(p, trace_names_get(names, op->name),
+                          (const struct trace_collective *)op->fields, place,
+                          price);
+        return;
+    }
     *price = (struct price){.engine = SIM_COMPUTE, .share = SIM_WHOLE};
-    if (op->kind == OP_COLLECTIVE)
-        price_collective(p, op, trace_names_get(names, op->name), place,
-                         price);
-    else
-        price_work(p, op, names, price);
-    double scale = p->options.scale[price->family];
-    if (scale > 0)
-        price_scale(&price->answer, scale);
+    price_work(p, op, names, price);
+    price_factor(p, price);
     if (p->options.slow > 0 && price->engine == SIM_COMPUTE)
         price_scale(&price->answer, p->options.slow);
 }

@@ -53,6 +53,11 @@ void pricer_price(struct pricer *p, const struct op *op,
                   const struct trace_names *names,
                   const struct price_place *place, struct price *price);
 
+/* Prices the call NAME of a collective whose record is C. */
+void pricer_collective(struct pricer *p, const char *name,
+                       const struct trace_collective *c,
+                       const struct price_place *place, struct price *price);
+
 /* The family of the kernel called NAME, of which nothing else is known. */
 enum work_family pricer_family(struct pricer *p, uint32_t name,
                                const struct trace_names *names);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a communicator takes of its GPU, and when (nccl_memory.h). */
-#include "capture/nccl/nccl_fake.h"
+#include "capture/nccl/gpu.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +76,7 @@ static ncclResult_t part_take(struct communicator *c, unsigned part)
     if (c->uses >> part & 1)
         return ncclSuccess;
     c->uses |= 1u << part;
-    return nccl_result(memsim_device_library_object(
+    return nccl_result(nccl_gpu_object(
         c->device, owners[part],
         nccl_memory_part(memsim_device_gpu(), &memory, part)));
 }
@@ -91,7 +91,7 @@ ncclResult_t communicator_connect(struct communicator *c, uint32_t uses)
     if (bytes) {
         c->uses |= USES_GIVEN;
         return nccl_result(
-            memsim_device_library_object(c->device, given, bytes));
+            nccl_gpu_object(c->device, given, bytes));
     }
     if (nccl_version() < NCCL_LAZY_VERSION)
         uses = (1u << NCCL_MEMORY_PARTS) - 1;
@@ -115,10 +115,10 @@ static ncclResult_t peer_meet(struct communicator *c, int peer,
         return part_take(c, NCCL_MEMORY_NET);
     c->peers[peer] |= fresh;
     if (fresh & SENDS)
-        rc = memsim_device_library_object(c->device, sends,
+        rc = nccl_gpu_object(c->device, sends,
                                           nccl_memory_peer(gpu, &memory, true));
     if (!rc && fresh & RECEIVES)
-        rc = memsim_device_library_object(
+        rc = nccl_gpu_object(
             c->device, receives, nccl_memory_peer(gpu, &memory, false));
     return nccl_result(rc);
 }
@@ -161,14 +161,14 @@ uint64_t communicator_bytes(const struct communicator *c)
 void communicator_disconnect(const struct communicator *c)
 {
     if (c->uses & USES_GIVEN)
-        memsim_device_library_object_end(c->device, given);
+        nccl_gpu_object_end(c->device, given);
     for (unsigned part = 0; part < NCCL_MEMORY_PARTS; part++)
         if (c->uses >> part & 1)
-            memsim_device_library_object_end(c->device, owners[part]);
+            nccl_gpu_object_end(c->device, owners[part]);
     for (int i = 0; c->peers && i < c->ranks; i++) {
         if (c->peers[i] & SENDS)
-            memsim_device_library_object_end(c->device, sends);
+            nccl_gpu_object_end(c->device, sends);
         if (c->peers[i] & RECEIVES)
-            memsim_device_library_object_end(c->device, receives);
+            nccl_gpu_object_end(c->device, receives);
     }
 }

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The collectives, and messages. */
-#include "capture/nccl/exchange.h"
+#include "capture/nccl/gpu.h"
 
 #include "capture/core/base/pages.h"
-#include "capture/core/diagnose/misuse.h"
 #include "capture/core/run/differ.h"
 #include "capture/core/run/record.h"
-#include "capture/core/work/await.h"
-#include "capture/core/work/kernel.h"
-#include "capture/core/work/stream.h"
-#include "capture/core/work/stream_capture.h"
-#include "capture/core/work/submit.h"
 #include "capture/nccl/operation.h"
 #include "common/trace/session.h"
 
@@ -55,25 +49,6 @@ static ncclResult_t connect(struct communicator *c, const struct call *call)
     return result;
 }
 
-/* In a capture a node is made that does, when the graph is launched, as if all
- * ranks sent the same: what ranks send each other in graphs is not known. */
-static bool capture(const struct call *call, const struct communicator *c,
-                    uint64_t share, int sends, int receives)
-{
-    bool captured = false;
-
-    for (int i = 0; i < receives && call->receive && call->send; i++) {
-        const uint64_t step[STEP_WORDS] = {
-            (uint64_t)call->receive + (uint64_t)i * share,
-            (uint64_t)call->send + (sends > 1 ? (uint64_t)c->rank * share : 0),
-            share};
-
-        captured =
-            memsim_capture_step((uint64_t)call->stream, STEP_COPY, step);
-    }
-    return captured || memsim_capture_holds((uint64_t)call->stream);
-}
-
 /* The number of CALL, from 1: among the collectives of C, or among the messages
  * of this direction between the two ranks. All ranks count alike. 0 where there
  * is no memory. */
@@ -109,6 +84,23 @@ static void shares_watch(struct communicator *c, const struct call *call,
     }
 }
 
+static struct exchange exchange_of(const struct call *call, uint64_t share,
+                                   uint64_t number)
+{
+    return (struct exchange){.comm = call->comm,
+                             .name = call->text,
+                             .shape = call->shape,
+                             .type = call->type,
+                             .operation = call->operation,
+                             .root = call->root,
+                             .stream = (uint64_t)call->stream,
+                             .send = (uint64_t)call->send,
+                             .receive = (uint64_t)call->receive,
+                             .count = call->count,
+                             .share = share,
+                             .number = number};
+}
+
 /* How many shares of COUNT elements go out and come in. */
 static ncclResult_t run(const struct call *call, int sends, int receives)
 {
@@ -121,43 +113,37 @@ static ncclResult_t run(const struct call *call, int sends, int receives)
         return ncclInvalidArgument;
     if (c->suspended)
         return ncclInvalidUsage;
-    int rc = memsim_stream_device((uint64_t)call->stream, &device);
-    if (rc) {
-        memsim_misuse_call("NCCL");
+    int rc = nccl_gpu_of_stream((uint64_t)call->stream, &device);
+    if (rc)
         return nccl_result(rc);
-    }
     ncclResult_t connected = connect(c, call);
     if (connected)
         return connected;
     uint64_t number = call_number(c, call, receives);
     shares_watch(c, call, share);
-    if (!capture(call, c, share, sends, receives))
-        exchange_begin(
-            &(const struct exchange){.comm = call->comm,
-                                     .name = call->text,
-                                     .shape = call->shape,
-                                     .type = call->type,
-                                     .operation = call->operation,
-                                     .root = call->root,
-                                     .stream = (uint64_t)call->stream,
-                                     .send = (uint64_t)call->send,
-                                     .receive = (uint64_t)call->receive,
-                                     .count = call->count,
-                                     .share = share,
-                                     .number = number},
-            group_depth);
-    memsim_kernel_count(device);
-    SUBMIT(COLLECTIVE, .name = call->name, .device = (uint64_t)device,
-           .stream = (uint64_t)call->stream, .communicator = (uint64_t)c,
-           .rank = (uint64_t)c->rank, .ranks = (uint64_t)c->ranks,
-           .count = call->count, .type = (uint64_t)call->type,
-           .operation = (uint64_t)call->operation,
-           .root = call->root == EXCHANGE_ALL ? 0 : (uint64_t)call->root,
-           .bytes = share * (uint64_t)(sends > receives ? sends : receives),
-           .send = (uint64_t)call->send, .receive = (uint64_t)call->receive,
-           .group = group_depth ? group : 0, .sequence = number,
-           .stack = communicator_stack(c));
-    return ncclSuccess;
+    const struct nccl_call made = {
+        .exchange = exchange_of(call, share, number),
+        .sends = sends,
+        .receives = receives,
+        .in_group = group_depth,
+        .record = {
+            .name = call->name,
+            .device = (uint64_t)device,
+            .stream = (uint64_t)call->stream,
+            .communicator = (uint64_t)c,
+            .rank = (uint64_t)c->rank,
+            .ranks = (uint64_t)c->ranks,
+            .count = call->count,
+            .type = (uint64_t)call->type,
+            .operation = (uint64_t)call->operation,
+            .root = call->root == EXCHANGE_ALL ? 0 : (uint64_t)call->root,
+            .bytes = share * (uint64_t)(sends > receives ? sends : receives),
+            .send = (uint64_t)call->send,
+            .receive = (uint64_t)call->receive,
+            .group = group_depth ? group : 0,
+            .sequence = number,
+            .stack = communicator_stack(c)}};
+    return nccl_gpu_call(c, &made);
 }
 
 static int ranks_of(ncclComm_t comm)
@@ -300,9 +286,7 @@ ncclResult_t ncclGroupEnd(void)
 {
     if (!group_depth)
         return ncclInvalidUsage;
-    if (!--group_depth)
-        memsim_await_poll();
-    return ncclSuccess;
+    return --group_depth ? ncclSuccess : nccl_gpu_group_end();
 }
 
 /* How long the group takes the simulator says, not a call. */

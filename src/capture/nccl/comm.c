@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/nccl/exchange.h"
+#include "capture/nccl/gpu.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -105,9 +105,9 @@ static ncclResult_t communicator_new(ncclComm_t *comm,
     if (!comm || wanted->ranks < 1 || wanted->rank < 0 ||
         wanted->rank >= wanted->ranks)
         return ncclInvalidArgument;
-    int rc = memsim_device_open(wanted->device);
+    int rc = nccl_gpu_open(wanted->device);
     if (!rc)
-        rc = memsim_device_library(wanted->device, "nccl",
+        rc = nccl_gpu_library(wanted->device, "nccl",
                                    memsim_device_gpu()->nccl_first_bytes);
     if (rc)
         return nccl_result(rc);
@@ -139,7 +139,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks,
                                     ncclConfig_t *config)
 {
     struct communicator wanted = {
-        .device = memsim_device_current(), .rank = rank, .ranks = ranks};
+        .device = nccl_gpu_current(), .rank = rank, .ranks = ranks};
 
     memcpy(wanted.id, id.internal, sizeof wanted.id);
     const uint32_t *members =

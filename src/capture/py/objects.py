@@ -45,7 +45,8 @@ class _Call:
     def __init__(self, group, kind):
         self.kind, self.name = kind, str(group.group_name)
         self.ranks = dist.get_process_group_ranks(group)
-        world = sys.modules.get("_memsim_world")
+        world = (sys.modules.get("_memsim_world")
+                 or sys.modules.get("_memsim_real_world"))
         self.real = [r for r in self.ranks if not world or r in world.REAL]
         self.stand_in = functools.partial(
             world.stand_in, real=self.real) if world else int

@@ -17,11 +17,13 @@ import sys
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 # A copy of this folder serves libmemsim-real.so (capture/real), and starts only
-# what says whose memory it is.
+# what says whose memory it is; in `memsim emulate` also what answers for ranks that
+# are not run, which the one of a simulated GPU below leaves to it then.
 _REAL = os.path.basename(os.path.dirname(_HERE)) == "real"
 _LIBRARY = "libmemsim-real.so" if _REAL else "libmemsim.so"
 _PREFIX = "_memsim_real_" if _REAL else "_memsim_"
 _SESSION = "MEMSIM_REAL_SESSION" if _REAL else "MEMSIM_SESSION"
+_EMULATES = os.environ.get("MEMSIM_EMULATE") == "1"
 
 
 def _died_of_oom(error):
@@ -137,11 +139,24 @@ def _count():
     ctypes.CDLL(_LIBRARY).memsim_host_state(0, 0, 0)
 
 
+def _answer():
+    """For ranks that are not run."""
+    if "torch.distributed.distributed_c10d" in sys.modules:
+        _start("objects", "objects beyond 1 MiB are lost")
+    if os.environ.get("MEMSIM_RANKS"):
+        _start("world", "ranks that are not run are waited for")
+    if os.environ.get("MEMSIM_LAUNCHER"):
+        _start("launcher", "the launcher starts no script")
+
+
 def _tell_whose():
     """Which limits, groups and modules there are."""
     _count()
     _start("limits", "memory limits are not recorded")
-    _start("groups", "members of process groups are not known")
+    if _REAL == _EMULATES:
+        _answer()
+    if _REAL or not _EMULATES:
+        _start("groups", "members of process groups are not known")
     if os.environ.get("MEMSIM_MODULES") != "0":
         _start("places", "where advice changes the script is not known")
         _start("modules", "modules are not told apart")
@@ -158,12 +173,6 @@ def _follow():
     _start("flash", "flash_attn needs its own extension")
     if os.environ.get("MEMSIM_REAL_INIT") != "1":
         _start("host", "large host tensors are initialized")
-    if "torch.distributed.distributed_c10d" in sys.modules:
-        _start("objects", "objects beyond 1 MiB are lost")
-    if os.environ.get("MEMSIM_RANKS"):
-        _start("world", "ranks that are not run are waited for")
-    if os.environ.get("MEMSIM_LAUNCHER"):
-        _start("launcher", "the launcher starts no script")
     _tell_whose()
 
 

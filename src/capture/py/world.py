@@ -39,9 +39,10 @@ def _ranks(text):
 
 REAL = sorted(_ranks(os.environ["MEMSIM_RANKS"]))
 RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-_core = ctypes.CDLL("libmemsim.so")
+LIBRARY = globals().get("LIBRARY", "libmemsim.so")  # sitecustomize.py's
+_core = ctypes.CDLL(LIBRARY)
 _core.memsim_peers_busy_ms.restype = ctypes.c_uint64
-_tell = ctypes.PyDLL("libmemsim.so").memsim_group_tell
+_tell = ctypes.PyDLL(LIBRARY).memsim_group_tell
 after_import = None  # sitecustomize.py's
 _differ = _core.memsim_ranks_differ
 _differ.restype = ctypes.c_bool

@@ -106,6 +106,12 @@ int card_current(void)
     return device;
 }
 
+void card_library(int device, const char *who, uint64_t bytes)
+{
+    cards[device].libraries_bytes += bytes;
+    device_real_library(device, who, bytes);
+}
+
 void card_look(int device)
 {
     struct card *card = &cards[device];
@@ -115,9 +121,8 @@ void card_look(int device)
 
     if (used <= known)
         return;
-    card->libraries_bytes += used - known;
-    device_real_library(device, "libraries and kernels, as cuMemGetInfo has it",
-                        used - known);
+    card_library(device, "libraries and kernels, as cuMemGetInfo has it",
+                 used - known);
 }
 
 /* --- what the program takes ----------------------------------------------- */

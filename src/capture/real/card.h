@@ -30,6 +30,9 @@ bool card_take_back(uint64_t address);
 void card_look(int device);
 void card_look_before(uint64_t address);
 
+/* WHO, a library that is memsim's own, has taken BYTES. */
+void card_library(int device, const char *who, uint64_t bytes);
+
 /* What the program is to see of the memory: with --cap, less. */
 void card_show(int device, size_t *free_bytes, size_t *total_bytes);
 

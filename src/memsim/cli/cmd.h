@@ -10,6 +10,7 @@
 #include "common/base/status.h"
 
 int cmd_run(int argc, char **argv);
+int cmd_emulate(int argc, char **argv);
 int cmd_fit(int argc, char **argv);
 int cmd_calibrate(int argc, char **argv);
 int cmd_fit_batch(int argc, char **argv);

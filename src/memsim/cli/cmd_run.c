@@ -22,6 +22,7 @@
 #include "memsim/run/ranks.h"
 #include "memsim/cli/output.h"
 #include "memsim/cli/output_time.h"
+#include "memsim/cli/run_emulate.h"
 #include "memsim/cli/run_real.h"
 #include "timeline/image.h"
 
@@ -34,7 +35,7 @@ struct run_options {
     int stacks;
     bool no_modules, real_init, real_clock, local_clock, late_frees;
     bool kill_with_memsim, live;
-    bool real;
+    bool real, emulates;
     uint64_t cap_bytes;
     const char *corrections;
     struct output_options output;
@@ -109,6 +110,24 @@ static const struct options options = {
         "  memsim run --gpus 8 -- torchrun --nproc-per-node 8 train.py\n"
         "  memsim run --nnodes 16 --nproc-per-node 8 -- python train.py\n"
         "  memsim run --gpu l4 --html page.html --advice -- python train.py",
+    .rows = rows,
+    .wanted = "no command given",
+    .operands_min = 1,
+    .command_follows = true,
+};
+
+static const struct options emulate_options = {
+    .command = "memsim emulate",
+    .operands = "[--] COMMAND [ARGUMENT]...",
+    .summary =
+        "Runs one rank of a job on this machine's GPU, as if the job's other "
+        "ranks were there:\nNCCL and the place where ranks meet are memsim's, "
+        "all else is real. A collective\nholds the GPU for as long as the model "
+        "of the cluster says. The exit status is\nthat of `memsim run'.",
+    .examples =
+        "  memsim emulate --nproc-per-node 8 -- python train.py\n"
+        "  memsim emulate --nnodes 16 --nproc-per-node 8 --cluster mine.json -- "
+        "python train.py",
     .rows = rows,
     .wanted = "no command given",
     .operands_min = 1,
@@ -308,6 +327,8 @@ static void *clock_make(const struct run_options *o, struct job *job)
     if (o->real_clock ||
         output_time_init(&times, &o->output, &job->gpu, &ignored))
         return NULL;
+    if (job->emulates)
+        times.timeline.price.slow = run_emulate_slowest(job, &o->output);
     void *image = timeline_image_make(&times.timeline, &job->clock_bytes);
     output_time_fini(&times);
     job->clock_image = image;
@@ -375,6 +396,8 @@ static int check(const struct run_options *o, const struct job *job,
 {
     return output_check(&o->output, err) || check_clock(o, err) ||
                    run_real_check(o->real, o->cap_bytes, job, err) ||
+                   (job->emulates &&
+                    run_emulate_check(job, &o->output, err)) ||
                    check_width(o->output.cluster, &job->launch, err) ||
                    output_check_input(&o->output, o->job.gpu, err) ||
                    check_trace_limit(o->trace_limit_bytes, err)
@@ -411,7 +434,8 @@ static int run_watched(struct run_options *o, struct job *job,
     note_hidden_cards();
     assume_cluster(o, job);
     o->output.step_mark = o->job.step_mark;
-    void *image = o->real ? NULL : clock_make(o, job);
+    void *image =
+        o->real && !o->emulates ? NULL : clock_make(o, job);
     struct live *live = o->live ? live_create() : NULL;
     job->view = live_view(live);
     char **kept = kept_options_words(&o->output);
@@ -424,8 +448,8 @@ static int run_watched(struct run_options *o, struct job *job,
     return status;
 }
 
-/* INVOCATION is the whole command line. */
-static int start(int argc, char **argv, char *const *invocation)
+/* INVOCATION is the whole command line. EMULATES: `memsim emulate'. */
+static int start(bool emulates, int argc, char **argv, char *const *invocation)
 {
     struct run_options o = {.job = JOB_DEFAULTS,
                             .trace_limit_bytes = JOB_TRACE_LIMIT};
@@ -434,10 +458,15 @@ static int start(int argc, char **argv, char *const *invocation)
     const char *default_gpu = o.job.gpu;
     struct real_cards cards;
     char *scale;
-    int status = cmd_start(&options, argc, argv, &o, &operands, CMD_RUN_FAILED);
+    int status = cmd_start(emulates ? &emulate_options : &options, argc, argv,
+                           &o, &operands, CMD_RUN_FAILED);
 
     if (status >= 0)
         return status;
+    if (emulates) {
+        o.real = o.emulates = true;
+        o.launch.ranks = o.launch.ranks ? o.launch.ranks : EMULATE_RANK;
+    }
     if (o.job.gpu == default_gpu)
         o.job.gpu = output_cluster_gpu(&o.output, o.job.gpu);
     struct job job = {.options = o.job,
@@ -449,6 +478,7 @@ static int start(int argc, char **argv, char *const *invocation)
                       .real_init = o.real_init,
                       .late_frees = o.late_frees,
                       .local_clock = o.local_clock,
+                      .emulates = emulates,
                       .stacks = o.stacks,
                       .kill_with_memsim = o.kill_with_memsim,
                       .output = -1};
@@ -462,7 +492,8 @@ static int start(int argc, char **argv, char *const *invocation)
     if (!o.real && outer && rundir_is_live(outer))
         return run_nested(outer, operands.values);
     job.cap_bytes = o.cap_bytes;
-    if (o.real && run_real_start(&job, &cards, o.output.quiet, &err))
+    if (o.real && (run_real_start(&job, &cards, o.output.quiet, &err) ||
+                   (emulates && run_emulate_cards(&job, &cards, &err))))
         return cmd_fail(CMD_RUN_FAILED, &err);
     if (correct(&o, &job, &scale, &err))
         return cmd_fail(CMD_RUN_FAILED, &err);
@@ -472,12 +503,22 @@ static int start(int argc, char **argv, char *const *invocation)
     return status;
 }
 
-int cmd_run(int argc, char **argv)
+static int invoke(bool emulates, int argc, char **argv)
 {
     char **invocation = cmd_invocation(argc, argv); /* start moves ARGV's words
                                                      */
-    int status = start(argc, argv, invocation);
+    int status = start(emulates, argc, argv, invocation);
 
     free(invocation);
     return status;
+}
+
+int cmd_run(int argc, char **argv)
+{
+    return invoke(false, argc, argv);
+}
+
+int cmd_emulate(int argc, char **argv)
+{
+    return invoke(true, argc, argv);
 }

@@ -7,6 +7,8 @@
 
 const struct command commands[] = {
     {"run", cmd_run, "run a command on a simulated GPU", CMD_RUN_FAILED},
+    {"emulate", cmd_emulate, "run one rank on a real GPU, without its peers",
+     CMD_RUN_FAILED},
     {"fit-batch", cmd_fit_batch, "find the largest batch that fits",
      CMD_RUN_FAILED},
     {"replay", cmd_replay, "replay a recording with another GPU or settings",

@@ -26,10 +26,11 @@ int run_real_check(bool real, uint64_t cap_bytes, const struct job *job,
     if (job->options.memory_bytes)
         return err_set(err, "--memory is a simulated GPU's; with --real give "
                             "--cap");
-    if (job->launch.world)
+    if (job->launch.world && !job->emulates)
         return err_set(err, "--real runs COMMAND as it is: --nnodes and "
                             "--nproc-per-node are for simulated GPUs; start "
-                            "the ranks with torchrun");
+                            "the ranks with torchrun, or give the job ranks "
+                            "that do not exist with memsim emulate");
     if (job->late_frees)
         return err_set(err, "--late-frees is for simulated GPUs: with --real "
                             "blocks are freed when they are");

@@ -4,13 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/xmalloc.h"
-
-static int rank_compare(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-    return x < y ? -1 : x > y;
-}
+#include "fits/spread.h"
 
 /* GPUs of a node that the job uses. */
 static uint32_t node_ranks(const struct comm_log *log, uint32_t width)
@@ -22,27 +16,13 @@ static struct comm_place place_of(const struct comm_log *log,
                                   const struct comm *c,
                                   const struct placement *at)
 {
-    struct comm_place place = {.nodes = 0, .users = 1};
-    uint32_t here = 0;
+    struct spread spread = {.nodes = 0, .users = 1};
 
-    if (!c->members)
-        return place;
-    uint32_t *nodes = xcalloc(c->ranks, sizeof *nodes);
-    for (uint32_t i = 0; i < c->ranks; i++)
-        nodes[i] = placement_node(at, c->members[i]);
-    qsort(nodes, c->ranks, sizeof *nodes, rank_compare);
-    for (uint32_t i = 0; i < c->ranks; i++) {
-        bool other = !i || nodes[i] != nodes[i - 1];
-        place.nodes += other;
-        here = other ? 1 : here + 1;
-        if (here > place.gpus_per_node)
-            place.gpus_per_node = here;
-    }
-    free(nodes);
-    if (place.nodes > 1)
-        place.users =
-            (double)node_ranks(log, at->width) / (double)place.gpus_per_node;
-    return place;
+    if (c->members)
+        spread_find(&spread, c->members, c->ranks, at, log->world);
+    return (struct comm_place){.nodes = spread.nodes,
+                               .gpus_per_node = spread.gpus_per_node,
+                               .users = spread.users};
 }
 
 /* Sends go to one node or two, with the nodes' other GPUs sending too. */

@@ -128,7 +128,8 @@ int job_check(const char *command, struct err *err)
     return CMD_RUN_NOT_FOUND;
 }
 
-/* What the processes of the run simulate their clock with. */
+/* What the processes of the run simulate their clock with, or what they price
+ * their collectives with. */
 static int clock_write(const struct job *job, const struct rundir *dir,
                        struct err *err)
 {
@@ -155,8 +156,8 @@ static int meeting_write(const struct job *job, const struct rundir *dir,
     char path[PATH_MAX];
 
     snprintf(path, sizeof path, "%s/" MEETING_FILE, dir->path);
-    if (!job->clock_image || job->local_clock || !meeting_make(&job->launch,
-                                                               path))
+    if (!job->clock_image || job->real || job->local_clock ||
+        !meeting_make(&job->launch, path))
         return 0;
     if ((errno == EFBIG || errno == ENOSPC) && !unlink(path))
         return 0;
@@ -231,7 +232,7 @@ static void session_fill(struct session *s, const struct job *job)
         s->devices[i].capacity_bytes = s->gpu.memory_bytes;
     if (job->real)
         real_fill(s, job);
-    s->simulated_clock = job->clock_image != NULL;
+    s->simulated_clock = job->clock_image && !job->real;
     s->late_frees = job->late_frees;
     s->start_ns = now_ns();
     s->start_unix_ns = unix_ns();
@@ -386,7 +387,8 @@ static int preload_and_run(const struct job *job, char *libraries,
     if (libraries_link(libraries, dir, err))
         return CMD_RUN_FAILED;
     char *preload =
-        job->real ? spawn_preload_real(libraries, getenv("LD_PRELOAD"))
+        job->real ? spawn_preload_real(libraries, getenv("LD_PRELOAD"),
+                                       job->emulates)
                   : spawn_preload(libraries, getenv("LD_PRELOAD"), err);
     int rc = preload ? run_command(job, libraries, preload, dir, err)
                      : CMD_RUN_FAILED;
@@ -413,6 +415,8 @@ int job_run(const struct job *job, struct rundir *dir, struct err *err)
     }
     if (job->real_init)
         setenv("MEMSIM_REAL_INIT", "1", true);
+    if (job->emulates)
+        setenv("MEMSIM_EMULATE", "1", true); /* py/sitecustomize.py */
     if (job->options.write_through)
         setenv("MEMSIM_WRITE_THROUGH", "1", true);
     if (job->options.step_mark)

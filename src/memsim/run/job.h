@@ -111,6 +111,7 @@ struct job {
     uint64_t trace_limit_bytes;
     bool no_modules, real_init, late_frees;
     const struct real_cards *real; /* its GPUs are these; NULL: simulated */
+    bool emulates; /* ... and its NCCL is memsim's: most ranks do not exist */
     uint64_t cap_bytes; /* ... of which each shows so much; 0: all */
     int stacks; /* enum session_stacks */
     bool kill_with_memsim; /* the command ends when memsim is killed */

@@ -22,6 +22,7 @@
 #define CORE_LIBRARY "libmemsim.so"
 #define REAL_FOLDER  "real"
 #define REAL_LIBRARY "libmemsim-real.so"
+#define EMULATE_FOLDER "emulate"
 #define DEFAULT_PATH "/bin:/usr/bin" /* of execvp(3) */
 
 static int program_library_dir(char *dir, size_t size)
@@ -125,15 +126,15 @@ char *spawn_preload(const char *dir, const char *preloaded, struct err *err)
     return append_others(value, preloaded, dir);
 }
 
-char *spawn_preload_real(const char *dir, const char *preloaded)
+char *spawn_preload_real(const char *dir, const char *preloaded, bool emulates)
 {
     const char *end = preloaded ? strstr(preloaded, "/" CORE_LIBRARY) : NULL;
     size_t core = end ? (size_t)(end - preloaded) + strlen("/" CORE_LIBRARY)
                       : 0;
     char *real = xasprintf("%s/" REAL_FOLDER, dir);
-    char *value = xasprintf("%.*s%s%s/libcuda.so.1:%s/" REAL_LIBRARY,
+    char *value = xasprintf("%.*s%s%s/libcuda.so.1:%s/%s" REAL_LIBRARY,
                             (int)core, core ? preloaded : "", core ? ":" : "",
-                            real, real);
+                            real, real, emulates ? EMULATE_FOLDER "/" : "");
 
     value = append_others(value, preloaded ? preloaded + core : NULL, real);
     free(real);

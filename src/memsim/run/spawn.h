@@ -25,7 +25,8 @@ char *spawn_preload(const char *dir, const char *preloaded, struct err *err);
 
 /* The same for a real GPU: what DIR/real has, behind memsim's own core where an
  * outer run has preloaded it (its GPUs are the real ones then). */
-char *spawn_preload_real(const char *dir, const char *preloaded);
+char *spawn_preload_real(const char *dir, const char *preloaded,
+                         bool emulates);
 
 /* ENVIRONMENT with what the command needs on a real GPU, and nothing that
  * changes what it does. The caller frees it likewise. */

@@ -153,6 +153,7 @@ static const struct kind {
     {KERNEL_HOST_CROSS,
      compute_cross_parse,
      {4, 8, 8, 8, OFFSETS_BYTES(3), VARIES, VARIES, VARIES}},
+    {KERNEL_HOST_COLLECTIVE, compute_collective_parse, {8, 8, 8, 8, 8}},
     {KERNEL_HOST_AMP_UPDATE, compute_amp_update_parse, {8, 8, 8, 8, 8, 4}},
     {KERNEL_HOST_TRIANGLE_INDICES,
      compute_triangle_indices_parse,

@@ -118,6 +118,7 @@ bool compute_scan_mask_parse(const char *name, struct compute *compute);
 bool compute_scan_other_parse(const char *name, struct compute *compute);
 bool compute_jitted_parse(const char *name, struct compute *compute);
 bool compute_divisor_parse(const char *name, struct compute *compute);
+bool compute_collective_parse(const char *name, struct compute *compute);
 bool compute_in_place_parse(const char *name, struct compute *compute);
 bool compute_changes_parse(const char *name, struct compute *compute);
 bool compute_counts_parse(const char *name, struct compute *compute);
