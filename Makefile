@@ -240,14 +240,15 @@ install-commfit: programs
 
 install-memsim: all
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/memsim/py lib/memsim/bin \
-	    lib/memsim/search lib/memsim/real/py \
+	    lib/memsim/search lib/memsim/real/py lib/memsim/real/emulate \
 	    share/memsim/gpus share/memsim/clusters share/memsim/fits/ops \
 	    share/memsim/schema \
 	    share/man/man1 share/man/man5 share/bash-completion/completions \
 	    share/zsh/site-functions share/fish/vendor_completions.d)
 	install $(O)/bin/memsim $(DESTDIR)$(PREFIX)/bin
 	install $(CAPTURE) $(DESTDIR)$(PREFIX)/lib/memsim
-	install $(REAL) $(DESTDIR)$(PREFIX)/lib/memsim/real
+	install $(filter-out $(EMULATE_LIB)/%,$(REAL)) $(DESTDIR)$(PREFIX)/lib/memsim/real
+	install $(filter $(EMULATE_LIB)/%,$(REAL)) $(DESTDIR)$(PREFIX)/lib/memsim/real/emulate
 	install -m 644 $(PY_REAL) $(DESTDIR)$(PREFIX)/lib/memsim/real/py
 	install $(SMI) $(DESTDIR)$(PREFIX)/lib/memsim/bin
 	install -m 644 $(PY) $(DESTDIR)$(PREFIX)/lib/memsim/py

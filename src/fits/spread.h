@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Over how many nodes the ranks of a group are spread. No I/O; memory comes from
- * common/base/xmalloc.h. */
+ * Over how many nodes the ranks of a group are spread. No I/O; memory comes
+ * from common/base/xmalloc.h. */
 #ifndef MEMSIM_FITS_SPREAD_H
 #define MEMSIM_FITS_SPREAD_H
 

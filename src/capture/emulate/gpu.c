@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NCCL on a real GPU, one rank of many: the others send what this one sends, and
- * come when this one does, or later by what --stragglers says. */
+ * NCCL on a real GPU, one rank of many: the others send what this one sends,
+ * and come when this one does, or later by what --stragglers says. */
 #include "capture/nccl/gpu.h"
 
 #include <cuda_runtime_api.h>
@@ -153,7 +153,8 @@ static ncclResult_t carry(const struct communicator *c,
     real_enter(&passed);
     if (launches)
         result = launch(c, call);
-    if (!result && passed.outer && tap_begin(&passed, call->exchange.stream) >= 0)
+    if (!result && passed.outer &&
+        tap_begin(&passed, call->exchange.stream) >= 0)
         memsim_submit(TRACE_COLLECTIVE, (const uint64_t *)&call->record,
                       TRACE_WORD_COUNT(COLLECTIVE), NULL, 0);
     real_leave(&passed);

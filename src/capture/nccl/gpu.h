@@ -26,7 +26,8 @@ struct nccl_call {
     struct trace_collective record;
 };
 
-ncclResult_t nccl_gpu_call(struct communicator *c, const struct nccl_call *call);
+ncclResult_t nccl_gpu_call(struct communicator *c,
+                           const struct nccl_call *call);
 
 /* A group of calls ends. */
 ncclResult_t nccl_gpu_group_end(void);

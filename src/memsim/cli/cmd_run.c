@@ -121,13 +121,12 @@ static const struct options emulate_options = {
     .operands = "[--] COMMAND [ARGUMENT]...",
     .summary =
         "Runs one rank of a job on this machine's GPU, as if the job's other "
-        "ranks were there:\nNCCL and the place where ranks meet are memsim's, "
-        "all else is real. A collective\nholds the GPU for as long as the model "
-        "of the cluster says. The exit status is\nthat of `memsim run'.",
+        "ranks were\nthere. NCCL and the place where ranks meet are memsim's; "
+        "all else is real. A\ncollective holds the GPU for as long as the "
+        "model of the cluster says. The exit\nstatus is that of `memsim run'.",
     .examples =
         "  memsim emulate --nproc-per-node 8 -- python train.py\n"
-        "  memsim emulate --nnodes 16 --nproc-per-node 8 --cluster mine.json -- "
-        "python train.py",
+        "  memsim emulate --nnodes 16 --nproc-per-node 8 -- python train.py",
     .rows = rows,
     .wanted = "no command given",
     .operands_min = 1,
@@ -448,6 +447,14 @@ static int run_watched(struct run_options *o, struct job *job,
     return status;
 }
 
+/* What `memsim emulate' is beside a run of a real GPU. */
+static void emulate(struct run_options *o)
+{
+    o->real = o->emulates = true;
+    if (!o->launch.ranks)
+        o->launch.ranks = EMULATE_RANK;
+}
+
 /* INVOCATION is the whole command line. EMULATES: `memsim emulate'. */
 static int start(bool emulates, int argc, char **argv, char *const *invocation)
 {
@@ -463,10 +470,8 @@ static int start(bool emulates, int argc, char **argv, char *const *invocation)
 
     if (status >= 0)
         return status;
-    if (emulates) {
-        o.real = o.emulates = true;
-        o.launch.ranks = o.launch.ranks ? o.launch.ranks : EMULATE_RANK;
-    }
+    if (emulates)
+        emulate(&o);
     if (o.job.gpu == default_gpu)
         o.job.gpu = output_cluster_gpu(&o.output, o.job.gpu);
     struct job job = {.options = o.job,
@@ -492,10 +497,8 @@ static int start(bool emulates, int argc, char **argv, char *const *invocation)
     if (!o.real && outer && rundir_is_live(outer))
         return run_nested(outer, operands.values);
     job.cap_bytes = o.cap_bytes;
-    if (o.real && (run_real_start(&job, &cards, o.output.quiet, &err) ||
-                   (emulates && run_emulate_cards(&job, &cards, &err))))
-        return cmd_fail(CMD_RUN_FAILED, &err);
-    if (correct(&o, &job, &scale, &err))
+    if ((o.real && run_real_start(&job, &cards, o.output.quiet, &err)) ||
+        correct(&o, &job, &scale, &err))
         return cmd_fail(CMD_RUN_FAILED, &err);
     status = run_watched(&o, &job, invocation);
     free(scale);

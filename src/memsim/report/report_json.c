@@ -257,6 +257,10 @@ cJSON *report_json_make(const struct result *r)
     cJSON_AddNumberToObject(root, "command_status", r->command_status);
     if (r->endless)
         cJSON_AddTrueToObject(root, "endless");
+    if (r->real)
+        cJSON_AddTrueToObject(root, "real");
+    if (r->emulated)
+        json_add_uint(root, "emulated_ranks", r->emulated);
     if (r->stray_count)
         add_strays(root, r);
     json_add_uint(root, "failed_allocations", r->refused);

@@ -274,8 +274,22 @@ void result_note_unpriced(struct result *r)
                     r->unpriced);
 }
 
+static void real_note(struct result *r, const struct session *s)
+{
+    r->real = s->real;
+    if (!s->real || !s->world_size)
+        return;
+    r->emulated = s->world_size - s->rank_count;
+    result_note(r,
+                "%u of the job's %u ranks did not exist: a collective took what "
+                "the cluster's model says, and brought back what this rank "
+                "sent",
+                r->emulated, s->world_size);
+}
+
 static void notes_collect(struct result *r, const struct session *s)
 {
+    real_note(r, s);
     if (r->verdict == VERDICT_FAILED && r->command_status == 128 + SIGKILL)
         result_note(r, "the command was killed, maybe by this machine for lack "
                        "of its own memory: see dmesg");

@@ -227,6 +227,8 @@ struct result {
                               it is not known which */
     bool cut_short; /* the recording of a process, or more, ends before it */
     bool endless;   /* a rank waits for what never comes */
+    bool real;      /* on a GPU of this machine (--real, emulate) */
+    uint32_t emulated; /* ranks of the job that did not exist */
     bool collectives_fail; /* --check-collectives, and some do not match or
                               never end */
     struct result_events *events; /* of processes; filled where asked for */

@@ -33,6 +33,8 @@ const struct schema_object schema_objects[] = {
     {"exit_status", "int", "the exit status of memsim"},
     {"command_status", "int", "the exit status of the command"},
     {"endless", "optional bool", "a rank waits for what never comes"},
+    {"real", "optional bool", "the command ran on this machine's GPU (run --real, emulate)"},
+    {"emulated_ranks", "optional uint", "with emulate: ranks of the job that did not exist"},
     {"strays", "optional list of stray", "GPUs on which ranks have memory that are not theirs"},
     {"failed_allocations", "uint", "the number of requests for GPU memory that failed; those of PyTorch after it had given back what it could"},
     {"failed_processes", "list of failed_process", "processes that used a GPU and ended with another status than 0, the first to end first"},

@@ -114,8 +114,8 @@ int launch_find(struct launch *launch, const struct launch_options *options,
     else
         line.tasks = 0;
     if (!given && options->ranks)
-        return err_set(err, "--ranks: how many ranks are there? Give --nnodes "
-                            "and --nproc-per-node");
+        return err_set(err, "how many ranks has the job? Give --nnodes and "
+                            "--nproc-per-node");
     if (!given)
         return 0;
     if (options->nodes || options->local) {

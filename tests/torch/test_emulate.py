@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""memsim emulate inside of memsim run, whose GPU is the real one then: what rank 0
+of a job of many ranks does there is what memsim run says of the same world."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from harness import MEMSIM, equal, main, test
+
+START = """
+import os
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn import functional as F
+dist.init_process_group("nccl")
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+torch.manual_seed(0)
+world = dist.get_world_size()
+"""
+
+# GPT-2's blocks; the vocabulary is short, to be quick.
+GPT = START + """
+class Block(nn.Module):
+    def __init__(self, d=768, heads=12):
+        super().__init__()
+        self.heads = heads
+        self.n1, self.n2 = nn.LayerNorm(d), nn.LayerNorm(d)
+        self.qkv, self.out = nn.Linear(d, 3 * d), nn.Linear(d, d)
+        self.up, self.down = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+
+    def forward(self, x):
+        b, t, d = x.shape
+        q, k, v = self.qkv(self.n1(x)).view(
+            b, t, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(y.transpose(1, 2).reshape(b, t, d))
+        return x + self.down(F.gelu(self.up(self.n2(x))))
+
+class GPT(nn.Module):
+    def __init__(self, n=12, d=768, words=16384):
+        super().__init__()
+        self.embed = nn.Embedding(words, d)
+        self.blocks = nn.ModuleList(Block(d) for _ in range(n))
+        self.norm, self.head = nn.LayerNorm(d), nn.Linear(d, words, bias=False)
+
+    def forward(self, x):
+        x = self.embed(x)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x))
+
+model = GPT().cuda()
+"""
+STEPS = """
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+for _ in range(4):
+    x = torch.randint(0, 16384, (8, 512), device="cuda")
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        loss = F.cross_entropy(model(x).flatten(0, 1), x.flatten())
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+torch.cuda.synchronize()
+print(torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved())
+dist.destroy_process_group()
+"""
+DDP = GPT + """
+model = nn.parallel.DistributedDataParallel(model)
+""" + STEPS
+FSDP = GPT + """
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+nodes = world // int(os.environ["LOCAL_WORLD_SIZE"])
+mesh = SHAPE and init_device_mesh("cuda", SHAPE,
+                                  mesh_dim_names=("replicas", "shards"))
+for block in model.blocks:
+    fully_shard(block, mesh=mesh)
+fully_shard(model, mesh=mesh)
+""" + STEPS
+
+VALUES = START + """
+def show(*tensors):
+    print([t.tolist() for t in tensors])
+
+for kind in (torch.int8, torch.uint8, torch.int32, torch.int64, torch.float32,
+             torch.float64, torch.float16, torch.bfloat16):
+    for op in dist.ReduceOp.SUM, dist.ReduceOp.MAX, dist.ReduceOp.AVG:
+        t = torch.tensor([3, 4, 5], device="cuda").to(kind)
+        dist.all_reduce(t, op)
+        show(t)
+t = torch.arange(3, device="cuda")
+dist.reduce(t, 0)
+show(t)
+out = torch.empty(2 * world, device="cuda", dtype=torch.int64)
+dist.all_gather_into_tensor(out, torch.tensor([7, 8], device="cuda"))
+show(out)
+t = torch.empty(2, device="cuda", dtype=torch.int64)
+dist.reduce_scatter_tensor(t, out)
+show(t)
+dist.all_reduce(t, group=dist.new_group(list(range(0, world, 2))))
+show(t)
+dist.broadcast(t, 0)
+show(t)
+rows = [torch.empty_like(t) for _ in range(world)]
+dist.gather(t, rows, 0)
+show(*rows)
+dist.scatter(t, [row + 1 for row in rows], 0)
+show(t)
+objects = [None] * world
+dist.all_gather_object(objects, {"rank": dist.get_rank()})
+print(objects[0], len(objects))
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+
+class Job:
+    """SCRIPT as WORLD's options have it: `memsim run', and emulated on the GPU of
+    another `memsim run', the card."""
+
+    def __init__(self, folder, script, *world):
+        self.folder = pathlib.Path(folder)
+        command = ["--", sys.executable, "-c", script]
+        self.plain = self.call("plain", [MEMSIM, "run", *world, "--ranks", "0"],
+                               command)
+        self.emulated = self.call(
+            "emulated", [MEMSIM, "run", "-q", "--host-speed", "0", "-o",
+                         self.folder / "card", "--json",
+                         self.folder / "card.json", "--", MEMSIM, "emulate",
+                         *world], command)
+        self.card = json.loads((self.folder / "card.json").read_text())
+
+    def call(self, name, words, command):
+        path = self.folder / name
+        done = subprocess.run(
+            [*words, "-q", "--host-speed", "0", "-o", path, "--json",
+             f"{path}.json", *command], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout, json.loads(pathlib.Path(f"{path}.json").read_text())
+
+
+def check(script, *world):
+    """Equal output, equal peaks, and steps within 0.1%: as the emulated rank saw
+    its card, and as the card itself knows."""
+    with tempfile.TemporaryDirectory() as folder:
+        job = Job(folder, script, *world)
+    (output, plain), (emulated_output, emulated) = job.plain, job.emulated
+    equal(emulated_output, output)
+    device = plain["ranks"][0]["devices"][0]
+    for other in emulated, job.card:
+        for name in "allocated", "reserved", "used":
+            name = f"peak_{name}_bytes"
+            equal(other["ranks"][0]["devices"][0][name], device[name])
+        step, want = other["time"]["step_ns"], plain["time"]["step_ns"]
+        assert abs(step / want - 1) < 0.001, (step, want)
+    return plain, emulated
+
+
+@test
+def ddp_has_the_step_and_the_peaks_of_a_simulated_run():
+    plain, emulated = check(DDP, "--nproc-per-node", "8")
+    equal(emulated["emulated_ranks"], 7)
+    equal(emulated["real"], True)
+    assert "real" not in plain
+    assert plain["time"]["step_ns"] > 1e6
+
+
+@test
+def fsdp_over_four_nodes_has_them_too():
+    check(FSDP.replace("SHAPE", "None"), "--nnodes", "4", "--nproc-per-node",
+          "8")
+
+
+@test
+def a_groups_ranks_are_where_they_are_in_the_cluster():
+    check(FSDP.replace("SHAPE", "(nodes, world // nodes)"), "--nnodes", "2",
+          "--nproc-per-node", "4")
+
+
+@test
+def a_slower_link_makes_collectives_longer():
+    steps = []
+    for link in "1x", "0.25x":
+        with tempfile.TemporaryDirectory() as folder:
+            job = Job(folder, DDP, "--nnodes", "2", "--nproc-per-node", "4",
+                      "--cluster", "h100-sxm-80gb:4", "--link", f"inter={link}")
+        equal(job.card["time"]["step_ns"], job.plain[1]["time"]["step_ns"])
+        steps.append(job.card["time"]["step_ns"])
+    assert steps[1] > 1.5 * steps[0], steps
+
+
+@test
+def values_are_those_of_a_simulated_run():
+    with tempfile.TemporaryDirectory() as folder:
+        job = Job(folder, VALUES, "--nproc-per-node", "4")
+    equal(job.emulated[0], job.plain[0])
+    assert "[[12, 16, 20]]" in job.plain[0], job.plain[0]
+
+
+if __name__ == "__main__":
+    main()
