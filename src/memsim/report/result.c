@@ -281,9 +281,9 @@ static void real_note(struct result *r, const struct session *s)
         return;
     r->emulated = s->world_size - s->rank_count;
     result_note(r,
-                "%u of the job's %u ranks did not exist: a collective took what "
-                "the cluster's model says, and brought back what this rank "
-                "sent",
+                "%u of the job's %u ranks did not exist: a collective took "
+                "what the cluster's model says, and brought back what this "
+                "rank sent",
                 r->emulated, s->world_size);
 }
 
