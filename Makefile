@@ -240,7 +240,7 @@ install-commfit: programs
 
 install-memsim: all
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/memsim/py lib/memsim/bin \
-	    lib/memsim/search lib/memsim/real/py lib/memsim/real/emulate \
+	    lib/memsim/search lib/memsim/admit lib/memsim/real/py lib/memsim/real/emulate \
 	    share/memsim/gpus share/memsim/clusters share/memsim/fits/ops \
 	    share/memsim/schema \
 	    share/man/man1 share/man/man5 share/bash-completion/completions \
@@ -254,6 +254,7 @@ install-memsim: all
 	install -m 644 $(PY) $(DESTDIR)$(PREFIX)/lib/memsim/py
 	install -m 644 $(CALIBRATE) $(MCP) $(DESTDIR)$(PREFIX)/lib/memsim
 	install -m 644 $(SEARCH) $(DESTDIR)$(PREFIX)/lib/memsim/search
+	install -m 644 $(ADMIT) $(DESTDIR)$(PREFIX)/lib/memsim/admit
 	install -m 644 data/gpus/*.json $(DESTDIR)$(PREFIX)/share/memsim/gpus
 	install -m 644 $(wildcard data/clusters/*.json) $(DESTDIR)$(PREFIX)/share/memsim/clusters
 	install -m 644 $(wildcard fits/*.json) $(DESTDIR)$(PREFIX)/share/memsim/fits

@@ -212,7 +212,12 @@ $(SEARCH): $(CAPTURE_LIB)/search/%: src/memsim/search/%
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-capture: $(CAPTURE) $(REAL) $(SMI) $(PY) $(PY_REAL) $(CALIBRATE) $(MCP) $(SEARCH)
+ADMIT := $(patsubst src/memsim/admit/%,$(CAPTURE_LIB)/admit/%,$(wildcard src/memsim/admit/*.py src/memsim/admit/*.lua))
+$(ADMIT): $(CAPTURE_LIB)/admit/%: src/memsim/admit/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
+capture: $(CAPTURE) $(REAL) $(SMI) $(PY) $(PY_REAL) $(CALIBRATE) $(MCP) $(SEARCH) $(ADMIT)
 
 # Asks again when a source may include a header that no other one does.
 $(HEADERS)/stamp: tools/cuda-headers $(wildcard src/capture/*/*.[ch] src/capture/*/*/*.[ch])

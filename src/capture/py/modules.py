@@ -10,6 +10,7 @@ import ctypes
 import functools
 import gc
 import math
+import os
 import sys
 import weakref
 
@@ -73,6 +74,7 @@ _owners = {}  # numbers of modules by id() of their parameters, and names
 _places = {}  # where two parameters of a root were when all were told
 _hosts = weakref.WeakKeyDictionary()  # what an optimizer has on the host
 _states = weakref.WeakKeyDictionary()  # how many an optimizer had
+_taken = weakref.WeakKeyDictionary()  # steps of an optimizer, for --stop-after
 _count = 0
 _steps = 0
 
@@ -441,6 +443,16 @@ def _after_step(optimizer, args, kwargs):
         _find_models()
 
 
+def _stop_when_enough(optimizer, args, kwargs):
+    """--stop-after: the program ends with the last step that is wanted."""
+    wanted = os.environ.get("MEMSIM_STOP_AFTER")
+    if not wanted:
+        return
+    _taken[optimizer] = _taken.get(optimizer, 0) + 1
+    if _taken[optimizer] >= int(wanted):
+        raise SystemExit(0)
+
+
 def _is_on_card(module):
     parts = [module, *(child for _, child in _children(module))]
     return any(isinstance(tensor, torch.Tensor) and any(_addresses(tensor))
@@ -615,4 +627,5 @@ def start():
                                                  always_call=True))
     optim.register_optimizer_step_pre_hook(_guarded(_before_step))
     optim.register_optimizer_step_post_hook(_guarded(_after_step))
+    optim.register_optimizer_step_post_hook(_stop_when_enough)
     atexit.register(_at_exit)

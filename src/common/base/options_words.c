@@ -45,6 +45,18 @@ static char *value_text(const struct option_row *row, const void *values)
     return NULL;
 }
 
+static void add(char ***words, size_t *count, char *word)
+{
+    *words = xreallocarray(*words, *count + 2, sizeof **words);
+    (*words)[(*count)++] = word;
+    (*words)[*count] = NULL;
+}
+
+void options_word_add(char ***words, size_t *count, const char *word)
+{
+    add(words, count, xstrdup(word));
+}
+
 void options_words_add(char ***words, size_t *count,
                        const struct option_row *rows, const void *values,
                        const void *defaults)
@@ -52,14 +64,11 @@ void options_words_add(char ***words, size_t *count,
     for (const struct option_row *row = rows; row->name; row++) {
         char *value = value_text(row, values);
         char *usual = value_text(row, defaults);
-        if (value && (!usual || strcmp(value, usual))) {
-            *words = xreallocarray(*words, *count + 2, sizeof **words);
-            (*words)[(*count)++] =
+        if (value && (!usual || strcmp(value, usual)))
+            add(words, count,
                 row->type == OPTION_FLAG
                     ? xasprintf("--%s", row->name)
-                    : xasprintf("--%s=%s", row->name, value);
-            (*words)[*count] = NULL;
-        }
+                    : xasprintf("--%s=%s", row->name, value));
         free(value);
         free(usual);
     }

@@ -7,6 +7,10 @@
 
 #include "common/base/options.h"
 
+/* Adds the copy of WORD to *WORDS, a NULL-terminated list of *COUNT. The caller
+ * frees the words and the list. */
+void options_word_add(char ***words, size_t *count, const char *word);
+
 /* Adds a word "--name=value", or "--name" for a flag, to *WORDS (of *COUNT) for
  * each of ROWS whose value in VALUES is another one than in DEFAULTS. The
  * caller frees the words and the list. */

@@ -20,6 +20,8 @@ int cmd_diff(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_sweep(int argc, char **argv);
 int cmd_search(int argc, char **argv);
+int cmd_admit(int argc, char **argv);
+int cmd_outcomes(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_gpus(int argc, char **argv);

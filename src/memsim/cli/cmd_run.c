@@ -32,6 +32,7 @@ struct run_options {
     const char *directory;
     bool force;
     uint64_t trace_limit_bytes;
+    uint32_t stop_after;
     int stacks;
     bool no_modules, real_init, real_clock, local_clock, late_frees;
     bool kill_with_memsim, live;
@@ -72,6 +73,10 @@ static const struct option_row rows[] = {
              "at once"},
     {"real-init", 0, OPTION_FLAG, NULL, ROW(real_init),
      .help = "draw the random initial values of large host tensors"},
+    {"stop-after", 0, OPTION_COUNT, "N", ROW(stop_after), .minimum = 1,
+     .maximum = UINT32_MAX,
+     .help = "end each Python program of COMMAND with status 0 after\n"
+             "N steps of a PyTorch optimizer"},
     {"kill-with-memsim", 0, OPTION_FLAG, NULL, ROW(kill_with_memsim),
      .help = "kill COMMAND when memsim is killed"},
     {"live", 0, OPTION_FLAG, NULL, ROW(live),
@@ -381,6 +386,14 @@ static int check_width(const char *name, const struct launch *launch,
                          name, most, launch->world, used, nodes);
 }
 
+static int check_stop(const struct run_options *o, struct err *err)
+{
+    return o->stop_after && o->no_modules
+               ? err_set(err, "--stop-after counts steps by what --no-modules "
+                              "turns off")
+               : 0;
+}
+
 static int check_clock(const struct run_options *o, struct err *err)
 {
     return o->late_frees && o->real_clock
@@ -394,6 +407,7 @@ static int check(const struct run_options *o, const struct job *job,
                  struct err *err)
 {
     return output_check(&o->output, err) || check_clock(o, err) ||
+                   check_stop(o, err) ||
                    run_real_check(o->real, o->cap_bytes, job, err) ||
                    (job->emulates &&
                     run_emulate_check(job, &o->output, err)) ||
@@ -479,6 +493,7 @@ static int start(bool emulates, int argc, char **argv, char *const *invocation)
                       .directory = o.directory,
                       .force = o.force,
                       .trace_limit_bytes = o.trace_limit_bytes,
+                      .stop_after = o.stop_after,
                       .no_modules = o.no_modules,
                       .real_init = o.real_init,
                       .late_frees = o.late_frees,

@@ -141,29 +141,24 @@ static const struct options options = {
     {.python = "python3", .jobs = 1, .patience = UINT32_MAX,                   \
      .job = JOB_DEFAULTS}
 
-static void word_add(char ***words, size_t *count, char *word)
-{
-    *words = xreallocarray(*words, *count + 2, sizeof **words);
-    (*words)[(*count)++] = word;
-    (*words)[*count] = NULL;
-}
-
 /* SPACE OPTION... -- RUN-OPTION... -- COMMAND... */
 static char **search_words(const struct search_options *o,
                            const struct operands *operands)
 {
     const struct search_options defaults = DEFAULTS;
-    char **words = NULL, *names = options_words_names(run_rows);
+    char **words = NULL, *names = options_words_names(run_rows), *option;
     size_t count = 0;
 
-    word_add(&words, &count, operands->values[0]);
+    options_word_add(&words, &count, operands->values[0]);
     options_words_add(&words, &count, search_rows, o, &defaults);
-    word_add(&words, &count, xasprintf("--names=%s", names));
-    word_add(&words, &count, "--");
+    option = xasprintf("--names=%s", names);
+    options_word_add(&words, &count, option);
+    options_word_add(&words, &count, "--");
     options_words_add(&words, &count, run_rows, o, &defaults);
-    word_add(&words, &count, "--");
+    options_word_add(&words, &count, "--");
     for (int i = 1; i < operands->count; i++)
-        word_add(&words, &count, operands->values[i]);
+        options_word_add(&words, &count, operands->values[i]);
+    free(option);
     free(names);
     return words;
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -397,6 +398,26 @@ static int preload_and_run(const struct job *job, char *libraries,
     return rc;
 }
 
+/* What JOB's options say to the Python in the command. */
+static void environment_fill(const struct job *job)
+{
+    char steps[16];
+
+    if (job->real_init)
+        setenv("MEMSIM_REAL_INIT", "1", true);
+    if (job->emulates)
+        setenv("MEMSIM_EMULATE", "1", true); /* py/sitecustomize.py */
+    if (job->options.write_through)
+        setenv("MEMSIM_WRITE_THROUGH", "1", true);
+    if (job->options.step_mark)
+        setenv("MEMSIM_STEP_MARK", job->options.step_mark, true);
+    if (job->no_modules)
+        setenv("MEMSIM_MODULES", "0", true);
+    snprintf(steps, sizeof steps, "%" PRIu32, job->stop_after);
+    if (job->stop_after)
+        setenv("MEMSIM_STOP_AFTER", steps, true);
+}
+
 int job_run(const struct job *job, struct rundir *dir, struct err *err)
 {
     char libraries[PATH_MAX];
@@ -413,16 +434,7 @@ int job_run(const struct job *job, struct rundir *dir, struct err *err)
         rundir_remove(dir);
         return CMD_RUN_FAILED;
     }
-    if (job->real_init)
-        setenv("MEMSIM_REAL_INIT", "1", true);
-    if (job->emulates)
-        setenv("MEMSIM_EMULATE", "1", true); /* py/sitecustomize.py */
-    if (job->options.write_through)
-        setenv("MEMSIM_WRITE_THROUGH", "1", true);
-    if (job->options.step_mark)
-        setenv("MEMSIM_STEP_MARK", job->options.step_mark, true);
-    if (job->no_modules)
-        setenv("MEMSIM_MODULES", "0", true);
+    environment_fill(job);
     int rc = preload_and_run(job, libraries, dir, err);
     clock_remove(dir);
     if (rc == CMD_RUN_NOT_EXECUTABLE || (rc && dir->temporary))

@@ -109,6 +109,7 @@ struct job {
     char *const *kept;     /* for RUN_OPTIONS, NULL-terminated; NULL: none */
     char *const *invocation; /* for RUN_INVOCATION, likewise */
     uint64_t trace_limit_bytes;
+    uint32_t stop_after; /* steps after which a program ends; 0: its own end */
     bool no_modules, real_init, late_frees;
     const struct real_cards *real; /* its GPUs are these; NULL: simulated */
     bool emulates; /* ... and its NCCL is memsim's: most ranks do not exist */
