@@ -85,9 +85,10 @@ $(CAPTURE_LIB)/libmemsim.so: $(CORE_PIC) $(O)/pic/libbase.a
 # programs', whose memory is an arena here.
 CLOCK_PIC := $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/capture/clock/*.c \
                $(addprefix src/timeline/,price.c price_move.c launch_memo.c image.c world.c \
-                 simulation.c simulator_*.c) \
+                 delay.c delay_library.c stragglers.c simulation.c simulator_*.c) \
+               $(addprefix src/common/trace/,step.c step_phases.c step_batch.c) \
                $(wildcard src/runtime/*/*.c) \
-               src/common/base/map.c src/common/trace/op_trace.c \
+               src/common/base/map.c src/common/base/rank_set.c src/common/trace/op_trace.c \
                src/common/trace/trace_kind.c))
 
 $(CAPTURE_LIB)/libmemsim-clock.so: $(CLOCK_PIC) $(O)/pic/libbase.a \

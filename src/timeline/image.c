@@ -15,6 +15,8 @@ struct timeline_image {
     uint64_t size_of_options; /* of another build: not ours */
     uint64_t cost_at, cost_bytes; /* 0: none */
     uint64_t cluster_at;          /* 0: none */
+    uint64_t delays_at;           /* likewise */
+    struct stragglers stragglers;
     double host_factor;
     double scale[WORK_FAMILIES];
     double link[SIM_LINKS];
@@ -81,6 +83,14 @@ static uint64_t put_cluster(struct maker *m, const struct cluster *cluster)
     return at;
 }
 
+static uint64_t put_delays(struct maker *m, const struct delays *table)
+{
+    const struct simulation_delays delays = {
+        .table = as_pointer(put(m, table, sizeof *table))};
+
+    return put(m, &delays, sizeof delays);
+}
+
 void *timeline_image_make(const struct simulation_options *options,
                           size_t *bytes)
 {
@@ -88,6 +98,7 @@ void *timeline_image_make(const struct simulation_options *options,
     struct timeline_image head = {.magic = MAGIC,
                                   .size_of_options = sizeof *options,
                                   .host_factor = options->host_factor,
+                                  .stragglers = options->stragglers,
                                   .gpu = *price->gpu};
     struct maker m = {NULL, 0, 0};
 
@@ -102,6 +113,8 @@ void *timeline_image_make(const struct simulation_options *options,
     }
     if (price->cluster)
         head.cluster_at = put_cluster(&m, price->cluster);
+    if (options->delays)
+        head.delays_at = put_delays(&m, options->delays->table);
     head.bytes = m.used;
     memcpy(m.text, &head, sizeof head);
     *bytes = m.used;
@@ -175,6 +188,20 @@ static const char *open_cost(const struct opened *o,
     return cost_image_check(price->image, head->cost_bytes);
 }
 
+static const char *open_delays(const struct opened *o, uint64_t at,
+                               struct simulation_options *options)
+{
+    struct simulation_delays *delays = inside(o, at, 1, sizeof *delays);
+
+    if (delays)
+        delays->table = inside(o, as_offset(delays->table), 1,
+                               sizeof *delays->table);
+    if (!delays || !delays->table || delays->table->count > DELAYS_MAX)
+        return "its table of delays is cut";
+    options->delays = delays;
+    return NULL;
+}
+
 int timeline_image_open(void *image, size_t bytes,
                         struct simulation_options *options, struct err *err)
 {
@@ -188,6 +215,7 @@ int timeline_image_open(void *image, size_t bytes,
     *options = (struct simulation_options){
         .host_factor = head->host_factor,
         .host_as_recorded = true,
+        .stragglers = head->stragglers,
         .price.gpu = &head->gpu,
     };
     memcpy(options->price.scale, head->scale, sizeof head->scale);
@@ -198,6 +226,8 @@ int timeline_image_open(void *image, size_t bytes,
         wrong = open_cost(&o, head, &options->price);
     if (!wrong && head->cluster_at)
         wrong = open_cluster(&o, head->cluster_at, &options->price);
+    if (!wrong && head->delays_at)
+        wrong = open_delays(&o, head->delays_at, options);
     if (wrong)
         return err_set(err, "%s", wrong);
     return 0;

@@ -66,6 +66,11 @@ void pricer_destroy(struct pricer *p)
     xfree(p);
 }
 
+void pricer_slow(struct pricer *p, double slow)
+{
+    p->options.slow = slow;
+}
+
 /* --- collectives ---------------------------------------------------------- */
 
 static double factor_of(const struct pricer *p, enum sim_link link)

@@ -48,6 +48,9 @@ struct pricer;
 struct pricer *pricer_create(const struct price_options *options);
 void pricer_destroy(struct pricer *p);
 
+/* Sets the options' `slow'. Before the first price. */
+void pricer_slow(struct pricer *p, double slow);
+
 /* Prices OP, whose names are in NAMES; PLACE: a collective's, or NULL. */
 void pricer_price(struct pricer *p, const struct op *op,
                   const struct trace_names *names,

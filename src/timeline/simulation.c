@@ -69,6 +69,8 @@ static void seen_read(struct simulator *r, const struct trace_item *item)
 
 void simulator_add(struct simulator *r, const struct trace_item *item)
 {
+    if (r->dead)
+        return;
     r->record = item->ordinal;
     if (!r->begun)
         r->record_ns = r->origin_ns = item->head.time_ns;
@@ -85,6 +87,10 @@ void simulator_add(struct simulator *r, const struct trace_item *item)
     r->come_ns = r->host_ns;
     seen_read(r, item);
     steps_follow(r);
+    if (r->marks)
+        simulator_delay_record(r, item);
+    if (r->dead)
+        return;
     if (r->sink.record)
         r->sink.record(r->sink.context, item, r->host_ns);
     op_trace_add(r->ops, item);
@@ -117,6 +123,8 @@ struct simulator *simulator_create(struct simulation *t,
     r->pricer = pricer_create(&r->options.price);
     if (options->own)
         price_move_init(&r->move, options->own, &r->options.price);
+    if (options->delays)
+        simulator_delay_init(r);
     r->info_capacity = INFOS_FIRST;
     r->infos = xcalloc(r->info_capacity, sizeof *r->infos);
     for (unsigned i = 0; i < SESSION_DEVICES; i++)
@@ -130,6 +138,9 @@ static void host_end(struct simulator *r)
     if (r->concluded)
         return;
     r->concluded = true;
+    memcpy(r->t->delayed, r->delay.hits, sizeof r->t->delayed);
+    memcpy(r->t->delay_ns, r->delay.added_ns, sizeof r->t->delay_ns);
+    r->t->library_calls = r->delay.library_calls;
     r->record++;
     steps_follow(r);
     if (r->in_step)
@@ -181,6 +192,11 @@ void simulator_end(struct simulator *r)
         return;
     if (!sim_drain(r->sim))
         r->t->stuck = true;
+}
+
+void simulator_slow(struct simulator *r, double factor)
+{
+    pricer_slow(r->pricer, factor);
 }
 
 uint64_t simulator_factor(const struct simulator *r)
@@ -265,6 +281,7 @@ void simulator_destroy(struct simulator *r)
     map_fini(&r->streams);
     map_fini(&r->events);
     map_fini(&r->threads);
+    step_tracker_fini(&r->marked);
     xfree(r->last_calls);
     map_fini(&r->beside);
     xfree(r->queue);

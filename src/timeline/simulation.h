@@ -13,8 +13,10 @@
 
 #include "common/trace/session.h"
 #include "common/trace/step.h"
+#include "timeline/delay.h"
 #include "timeline/host_times.h"
 #include "timeline/price.h"
+#include "timeline/stragglers.h"
 #include "timeline/world.h"
 
 struct simulation_plan; /* of the reader of traces */
@@ -41,6 +43,7 @@ struct simulation_op {
                              set's value; 0 where nobody listens. Of a
                              collective: its place among all */
     uint32_t gap_ns;      /* at least, since the one before it in its stream */
+    bool delay;           /* no work: the one behind it comes so much later */
     uint64_t measured_start_ns, measured_end_ns; /* of an imported profile, on
                                                     its clock; otherwise 0 */
 };
@@ -105,6 +108,16 @@ struct simulation_others {
     void *context;
 };
 
+/* What delays a process's calls. All borrowed. */
+struct simulation_delays {
+    const struct delays *table;
+    const struct delay_ranks *ranks; /* known by the first operation */
+    delay_function *library;         /* NULL: there is none */
+    /* The process dies as STEP begins, for RANK does; NULL: nobody is told. */
+    void (*died)(void *context, uint32_t rank, uint32_t step);
+    void *context;
+};
+
 struct simulation_options {
     struct price_options price;
     double host_factor; /* of the recorded times of the host; 0: none */
@@ -131,6 +144,9 @@ struct simulation_options {
                                 of an imported profile; borrowed */
     uint64_t start_ns; /* when its first record is; 0: as the world begins */
     const struct simulation_others *others; /* NULL: there are none; borrowed */
+    const struct simulation_delays *delays; /* likewise */
+    struct stragglers stragglers; /* of the job, for a process that finds out
+                                     its rank */
 };
 
 /* What is known when all of a trace was simulated. */
@@ -150,6 +166,11 @@ struct simulation {
     bool stuck; /* something waits for what never comes ... */
     uint64_t stuck_place; /* ... in this collective, of its place among all;
                              SIMULATION_NO_PLACE: in none */
+    uint64_t delayed[DELAYS_MAX]; /* calls, by entry of the table ... */
+    uint64_t delay_ns[DELAYS_MAX]; /* ... and by how much in all */
+    uint64_t library_calls; /* that the delays' library was asked about */
+    uint32_t dead_rank;     /* + 1, of the table: it died ... */
+    uint32_t dead_step;     /* ... as this one began; 0: none did */
 };
 
 #define SIMULATION_NO_PLACE UINT64_MAX
@@ -163,6 +184,10 @@ struct simulator *simulator_create(struct simulation *t,
                                    const struct host_times *times,
                                    const struct simulation_sink *sink);
 void simulator_add(struct simulator *s, const struct trace_item *item);
+
+/* FACTOR: how many times as long this GPU's own work takes (price_options).
+ * Before the first operation. */
+void simulator_slow(struct simulator *s, double factor);
 
 /* There are no more records: what was called is carried out, unless there are
  * others in its world. */

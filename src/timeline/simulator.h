@@ -7,6 +7,7 @@
 #define MEMSIM_TIMELINE_SIMULATOR_H
 
 #include "common/base/map.h"
+#include "common/trace/step.h"
 #include "timeline/price_move.h"
 #include "timeline/simulation.h"
 
@@ -68,6 +69,11 @@ struct simulator {
     size_t calls; /* of this step so far */
     uint32_t step;      /* that runs, or comes next */
     bool in_step;
+    struct delay_state delay;   /* delays NULL: there are none */
+    struct step_tracker marked; /* the steps, for those that depend on them */
+    bool marks;                 /* some do */
+    uint32_t delay_step;        /* the last that began, + 1 */
+    bool dead;                  /* it does nothing any more */
     /* of an imported profile */
     bool imported;
     uint64_t origin_ns;       /* its first record */
@@ -133,6 +139,18 @@ bool simulator_price(struct simulator *r, const struct op *op,
 void simulator_submit(struct simulator *r, const struct op *op,
                       uint32_t thread, uint32_t stream,
                       const struct price *price);
+
+/* --- delays (simulator_delay.c) ------------------------------------------- */
+
+void simulator_delay_init(struct simulator *r);
+
+/* The host comes to ITEM, which may begin a step. */
+void simulator_delay_record(struct simulator *r, const struct trace_item *item);
+
+/* What OP, of PRICE, gets. */
+struct delay_effect simulator_delay_of(struct simulator *r,
+                                       const struct op *op,
+                                       const struct price *price);
 
 /* --- calls ---------------------------------------------------------------- */
 

@@ -85,7 +85,7 @@ static void call_tell(struct simulator *r, const struct unfinished *u)
             .start_ns = u->start_ns,
             .end_ns = sim_now(r->sim, u->thread),
             .woken_by = sim_woken_by(r->sim, u->thread),
-            .tag = r->tag > u->first_tag ? u->first_tag + 1 : 0,
+            .tag = r->tag > u->first_tag ? r->tag : 0,
             .kind = op->kind,
             .thread = op->thread,
             .step = simulator_step(r),

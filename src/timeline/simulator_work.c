@@ -203,22 +203,12 @@ static void beside_join(struct simulator *r, const struct op *op,
     r->is_beside = false;
 }
 
-void simulator_submit(struct simulator *r, const struct op *op,
-                      uint32_t thread, uint32_t stream,
-                      const struct price *price)
+/* What is known of OP, whose work is WORK. */
+static struct simulation_op *info_make(struct simulator *r,
+                                       const struct op *op,
+                                       const struct price *price)
 {
-    const struct simulation_effect effect = effect_of(r, op);
     struct simulation_op *info = info_new(r);
-    struct sim_work work = {
-        .engine = price->engine,
-        .duration_ns = price->answer.ns,
-        .share = price->share,
-        .link = price->link,
-        .gap_ns = op->measured ? (uint32_t)op->gap_ns : SIM_GAP_NS,
-        .latency_ns = (uint32_t)op->latency_ns,
-        .meet = SIM_NONE,
-        .tag = r->tag,
-    };
 
     info->price = *price;
     info->kind = op->kind;
@@ -235,20 +225,77 @@ void simulator_submit(struct simulator *r, const struct op *op,
     info->capture = op->capture;
     if (r->sink.op)
         op_shape(op, info->shape);
-    info->gap_ns = work.gap_ns;
     info->measured_start_ns = op->start_ns;
     info->measured_end_ns = op->start_ns + op->duration_ns;
     r->t->ops++;
     r->under_way++;
-    work_meet(r, op, info, &work);
-    if (effect.factor != 1)
-        op_scale(&work, &info->price.answer, effect.factor);
-    work_flow(r, op, info, &work);
+    return info;
+}
+
+/* OP comes LATE_NS later: before it nothing runs on its STREAM, for so long,
+ * in place of the gap of WORK. */
+static void submit_late(struct simulator *r, const struct op *op,
+                        uint32_t thread, uint32_t stream, uint64_t late_ns,
+                        struct sim_work *work)
+{
+    bool talks = op->kind == OP_COLLECTIVE;
+    const struct price price = {
+        .family = talks ? WORK_COLLECTIVE : WORK_OTHER,
+        .engine = talks ? SIM_LATE : SIM_STREAM_ONLY,
+        .answer = {.ns = late_ns,
+                   .low_ns = late_ns,
+                   .high_ns = late_ns,
+                   .basis = COST_MEASURED}};
+    struct simulation_op *info = info_make(r, op, &price);
+    const struct sim_work late = {
+        .engine = price.engine,
+        .duration_ns = late_ns,
+        .gap_ns = work->gap_ns,
+        .latency_ns = work->latency_ns,
+        .meet = SIM_NONE,
+        .tag = r->tag,
+    };
+
+    info->kind = OP_HOST_FUNCTION;
+    info->delay = true;
+    info->bytes = 0;
+    info->gap_ns = work->gap_ns;
+    info->measured_start_ns = info->measured_end_ns = 0;
+    work->gap_ns = 0;
+    if (sim_submit(r->sim, thread, stream, &late))
+        r->t->stuck = true;
+}
+
+void simulator_submit(struct simulator *r, const struct op *op,
+                      uint32_t thread, uint32_t stream,
+                      const struct price *price)
+{
+    const struct simulation_effect effect = effect_of(r, op);
+    const struct delay_effect delay = simulator_delay_of(r, op, price);
+    struct sim_work work = {
+        .engine = price->engine,
+        .duration_ns = price->answer.ns,
+        .share = price->share,
+        .link = price->link,
+        .gap_ns = op->measured ? (uint32_t)op->gap_ns : SIM_GAP_NS,
+        .latency_ns = (uint32_t)op->latency_ns,
+        .meet = SIM_NONE,
+    };
+
     beside_join(r, op, thread, stream);
-    if (effect.overlaps) {
+    if (effect.overlaps)
         stream = stream_beside(r, op, thread, stream);
+    if (delay.late_ns)
+        submit_late(r, op, thread, stream, delay.late_ns, &work);
+    struct simulation_op *info = info_make(r, op, price);
+    work.tag = r->tag;
+    info->gap_ns = work.gap_ns;
+    if (effect.overlaps)
         info->stream |= STREAM_BESIDE;
-    }
+    work_meet(r, op, info, &work);
+    if (effect.factor * delay.factor != 1)
+        op_scale(&work, &info->price.answer, effect.factor * delay.factor);
+    work_flow(r, op, info, &work);
     if (sim_submit(r->sim, thread, stream, &work))
         r->t->stuck = true;
 }

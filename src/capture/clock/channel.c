@@ -31,6 +31,13 @@ void channels_process(const struct trace_process *process)
     world = (uint32_t)process->world_size;
 }
 
+void channels_members(uint32_t rank, struct rank_set *members)
+{
+    for (uint32_t r = 0; meeting && r < meeting->world; r++)
+        if (meeting->stands[r] == rank)
+            rank_set_add(members, r);
+}
+
 struct channel *channel_find(uint64_t handle)
 {
     struct channel *c = map_get(&by_handle, handle);

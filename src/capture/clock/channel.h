@@ -6,6 +6,7 @@
 
 #include "capture/core/run/meeting.h"
 #include "common/base/map.h"
+#include "common/base/rank_set.h"
 #include "common/trace/op.h"
 #include "common/trace/trace_read.h"
 
@@ -26,6 +27,10 @@ void channels_open(const struct meeting_file *file);
 
 void channels_process(const struct trace_process *process);
 void channel_record(const struct trace_item *item);
+
+/* Adds to *MEMBERS the ranks that RANK runs for, itself among them; none where
+ * they are not known. */
+void channels_members(uint32_t rank, struct rank_set *members);
 
 /* That of the communicator HANDLE; NULL: it has no others. */
 struct channel *channel_find(uint64_t handle);

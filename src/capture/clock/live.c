@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "capture/clock/arena.h"
+#include "capture/clock/delays.h"
 #include "capture/clock/others.h"
 #include "capture/core/base/core.h"
 #include "capture/core/run/activity.h"
@@ -36,6 +37,9 @@ static const char *clock_open(void *image, size_t bytes, void *arena,
     if (timeline_image_open(image, bytes, &options, &err))
         return err.text;
     options.others = others_open();
+    const char *wrong = delays_open(&options);
+    if (wrong)
+        return wrong;
     simulator = simulator_create(&simulation, &options, NULL, NULL);
     return NULL;
 }
@@ -65,6 +69,7 @@ static int clock_take(const struct trace_put *r, struct live_now *now)
     if (_setjmp(no_memory))
         return -1;
     others_record(&item);
+    delays_record(&item, simulator);
     simulator_add(simulator, &item);
     now->host_ns = simulator_host_ns(simulator);
     now->come_ns = simulator_come_ns(simulator);
@@ -182,6 +187,7 @@ static int clock_leave(void)
 extern CORE_API const struct live_ops memsim_live;
 const struct live_ops memsim_live = {
     .open = clock_open,
+    .counts_steps = delays_count_steps,
     .factor = clock_factor,
     .take = clock_take,
     .event = clock_event,

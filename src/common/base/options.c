@@ -47,6 +47,28 @@ static int parse_string(const struct given *g, void *value, struct err *err)
     return 0;
 }
 
+/* Texts that were put together, for as long as the program runs. */
+struct joined {
+    struct joined *before;
+    char text[];
+};
+
+static int parse_list(const struct given *g, void *value, struct err *err)
+{
+    static struct joined *all;
+    const char *so_far = *(const char **)value;
+
+    if (!so_far || !*g->value)
+        return parse_string(g, value, err);
+    struct joined *j =
+        xmalloc(sizeof *j + strlen(so_far) + strlen(g->value) + 2);
+    sprintf(j->text, "%s;%s", so_far, g->value);
+    j->before = all;
+    all = j;
+    *(const char **)value = j->text;
+    return 0;
+}
+
 static int parse_bytes(const struct given *g, void *value, struct err *err)
 {
     uint64_t bytes;
@@ -132,6 +154,7 @@ static int (*const parsers[])(const struct given *, void *, struct err *) = {
     [OPTION_BYTES] = parse_bytes,       [OPTION_COUNT] = parse_count,
     [OPTION_PERCENT] = parse_percent,   [OPTION_CHOICE] = parse_choice,
     [OPTION_FRACTION] = parse_fraction, [OPTION_NUMBER] = parse_number,
+    [OPTION_LIST] = parse_list,
 };
 
 static const struct option_row *row_by_name(const struct option_row *rows,

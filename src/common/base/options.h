@@ -17,6 +17,7 @@ enum option_type {
     OPTION_PERCENT,  /* double, above 0 and up to 100: 90, 92.5, 90% */
     OPTION_FRACTION, /* double, from 0 to 1 */
     OPTION_NUMBER,   /* double, finite, from 0 */
+    OPTION_LIST,     /* const char *; a repeated one is added behind a ";" */
     OPTION_CHOICE,   /* int: the index in `argument`, "auto|always|never" */
 };
 

@@ -29,6 +29,7 @@ static char *value_text(const struct option_row *row, const void *values)
     case OPTION_FLAG:
         return AT(bool, values, row) ? xstrdup("") : NULL;
     case OPTION_STRING:
+    case OPTION_LIST:
         text = AT(char *, values, row);
         return text ? xstrdup(text) : NULL;
     case OPTION_BYTES:

@@ -173,6 +173,6 @@ int rank_set_parse(struct rank_set *set, const char *text, uint32_t limit,
 
 void rank_set_fini(struct rank_set *set)
 {
-    free(set->ranges);
+    xfree(set->ranges);
     *set = (struct rank_set){.count = 0};
 }

@@ -348,12 +348,12 @@ void step_finder_conclude(struct step_finder *f, struct step_list *list)
     if (list->count && is_cut(f, list->rule))
         list->count--;
     steps_mark_warm_up(list, f->last_memory);
-    free(f->by_optimizer.steps);
-    free(f->by_module.steps);
-    free(f->by_range.steps);
-    free(f->by_mark.steps);
+    xfree(f->by_optimizer.steps);
+    xfree(f->by_module.steps);
+    xfree(f->by_range.steps);
+    xfree(f->by_mark.steps);
     step_phases_fini(&f->phases);
-    free(f);
+    xfree(f);
 }
 
 int step_list_read(struct step_list *list, struct trace_reader *reader,
@@ -373,7 +373,7 @@ int step_list_read(struct step_list *list, struct trace_reader *reader,
 
 void step_list_fini(struct step_list *list)
 {
-    free(list->steps);
+    xfree(list->steps);
     *list = (struct step_list){.rule = STEP_NONE};
 }
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/trace/step_phases.h"
 
-#include <stdlib.h>
-
 #include "common/base/xmalloc.h"
 
 /* What a stream capture recorded. */
@@ -100,6 +98,6 @@ struct step_carried step_phases_take(struct step_phases *p,
 
 void step_phases_fini(struct step_phases *p)
 {
-    free(p->captured);
+    xfree(p->captured);
     *p = (struct step_phases){.count = 0};
 }

@@ -19,6 +19,7 @@ struct output_options {
     const char *placement; /* of the ranks on it; NULL: they fill nodes */
     const char *link, *quantile; /* of collectives' times */
     const char *stragglers;      /* how the GPUs' speeds differ */
+    const char *delay, *delay_lib; /* what comes later; see timeline/delay.h */
     const char *fit, *scale, *host_speed; /* of times; NULL: the defaults */
     const char *kineto, *markdown, *flame;
     const char *change; /* of a replay: see job_changes_parse */
@@ -105,6 +106,15 @@ struct output_options {
      .help = "draw a GPU for each rank, whose speeds differ by PCT%\n"         \
              "(standard deviation): a collective waits for the\n"              \
              "slowest; SEED draws others"},                                    \
+    {"delay", 0, OPTION_LIST, "WHAT=AMOUNT[,COND]...",                         \
+     offsetof(structure, member.delay),                                        \
+     .help = "what if calls came later: ncclAllReduce=2ms, link=2x,\n"         \
+             "gpu=1.3x, host=5ms, or a rank died: die=STEP,rank=R;\n"          \
+             "COND: rank=R, node=N, every=N, jitter=P%, seed=S,\n"             \
+             "from-step=K, to-step=K. May be repeated"},                       \
+    {"delay-lib", 0, OPTION_STRING, "FILE.so",                                 \
+     offsetof(structure, member.delay_lib),                                    \
+     .help = "ask a shared object for delays (memsim_delay.h)"},               \
     {"check-collectives", 0, OPTION_FLAG, NULL,                                \
      offsetof(structure, member.check_collectives),                            \
      .help = "exit with 121 if the ranks do not call the same\n"               \

@@ -10,6 +10,7 @@
 #include "common/base/json_text.h"
 #include "fits/cost_fit.h"
 #include "memsim/cli/cmd.h"
+#include "memsim/cli/output_delay.h"
 #include "memsim/cli/quiet_job.h"
 #include "memsim/cluster/batch_groups.h"
 #include "memsim/cluster/collate.h"
@@ -127,12 +128,15 @@ int output_time_gate(const struct output_options *o, struct result *result,
     return rc;
 }
 
-/* Are --change and --stragglers as they should be? */
+/* Are --change, --stragglers and --delay as they should be? */
 static int check_job(const struct output_options *o, struct err *err)
 {
     struct job_changes changes;
     struct stragglers stragglers;
+    struct delays delays;
 
+    if (output_delay_read(o, &delays, err))
+        return -1;
     if (o->stragglers && stragglers_parse(o->stragglers, &stragglers, err))
         return -1;
     return o->change ? job_changes_parse(o->change, &changes, err) : 0;
@@ -173,8 +177,13 @@ int output_time_init(struct output_time *t,
         output_time_quantile(options, &price->quantile, err))
         return -1;
     if (options->stragglers &&
-        stragglers_parse(options->stragglers, &t->stragglers, err))
+        stragglers_parse(options->stragglers, &t->timeline.stragglers, err))
         return -1;
+    if (output_delay_read(options, &t->delay_table, err) ||
+        output_delay_open(&t->delay_table, &t->delays, err))
+        return -1;
+    if (t->delay_table.count || *t->delay_table.library)
+        t->timeline.delays = &t->delays;
     if (options->change && job_changes_parse(options->change, &t->changes, err))
         return -1;
     if (options->change)
@@ -266,12 +275,11 @@ struct job {
 /* How slow the GPU of RANK is, or the slowest of those it stands for. */
 static double slow_of(const struct job *j, const struct result_rank *rank)
 {
-    const struct stragglers *s = &j->t->stragglers;
+    const struct stragglers *s = &j->t->timeline.stragglers;
 
     if (!(s->spread > 0))
         return 0;
-    return rank->members.count ? stragglers_slowest(s, &rank->members)
-                               : straggler_factor(s, rank->rank);
+    return stragglers_of(s, rank->rank, &rank->members);
 }
 
 /* Says which GPU the job waits for. */
@@ -308,6 +316,10 @@ static void job_add(struct job *j, const struct output_member *m)
         .path = m->path,
         .plan = m->plan ? m->plan : own,
         .slow = slow_of(j, m->rank)};
+    j->ranks[j->count].who = (struct delay_ranks){
+        .rank = m->rank->rank,
+        .members = m->rank->members,
+        .local = j->ranks[j->count].plan->comms.local};
     j->processes[j->count] = m->process;
     j->of[j->count++] = m->rank;
 }
@@ -729,6 +741,9 @@ int output_time_job(const struct output_time *t, struct result *result,
             !job_change_is_of_recording(&t->changes.all[i]))
             result_note(result, "--change: no operation has '%s' in its name",
                         t->changes.all[i].name);
+    if (t->timeline.delays && output_delay_conclude(&t->delay_table, timed,
+                                                    j.count, result, err))
+        rc = -1;
     if (!rc && t->options->chakra)
         rc = chakra_write(result, t->options->chakra, err);
     free(timed);

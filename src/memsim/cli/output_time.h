@@ -4,7 +4,8 @@
 #define MEMSIM_MEMSIM_CLI_OUTPUT_TIME_H
 
 #include "memsim/cli/output.h"
-#include "memsim/cluster/stragglers.h"
+#include "timeline/delay.h"
+#include "timeline/stragglers.h"
 #include "memsim/time/job_change.h"
 #include "memsim/time/timing.h"
 
@@ -19,8 +20,9 @@ int output_time_check(const struct output_options *options, struct err *err);
 struct output_time {
     const struct output_options *options;
     struct simulation_options timeline;
-    struct stragglers stragglers;
     struct job_changes changes; /* of --change; the timeline points to them */
+    struct delays delay_table;  /* likewise, of --delay */
+    struct simulation_delays delays;
     struct cost_image *image;
     struct cluster cluster;
     bool has_cluster;

@@ -19,6 +19,7 @@ struct player {
     struct simulator *simulator;
     struct simulation_source source;
     struct price_place *places; /* NULL: no cluster is known */
+    struct simulation_delays delays;
     bool open, done;
 };
 
@@ -196,6 +197,11 @@ void simulation_job(struct simulation_rank *ranks, size_t count,
         own.meet_ns = job->lasts_of[i];
         own.start_ns = job->start_ns[i];
         own.price.slow = ranks[i].slow;
+        if (options->delays) {
+            players[i].delays = *options->delays;
+            players[i].delays.ranks = &ranks[i].who;
+            own.delays = &players[i].delays;
+        }
         own.flows =
             options->flow_plan ? flow_plan_of(options->flow_plan, i) : NULL;
         players[i].rank = &ranks[i];

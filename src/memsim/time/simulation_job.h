@@ -13,6 +13,8 @@ struct simulation_rank {
     const char *path;                   /* borrowed */
     const struct simulation_plan *plan; /* borrowed */
     double slow; /* price_options.slow of its GPU; 0: none */
+    struct delay_ranks who; /* that the options' delays are about; its set is
+                               borrowed */
     struct simulation_sink sink;
     struct trace_names *names; /* NULL, or set to the trace's names, to be given
                                   to trace_names_fini */

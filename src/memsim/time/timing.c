@@ -358,6 +358,11 @@ static void conclude(struct reading *r)
     t->network_users = r->timeline->network_users;
     t->stuck = r->timeline->stuck;
     t->stuck_place = r->timeline->stuck_place;
+    memcpy(t->delayed, r->timeline->delayed, sizeof t->delayed);
+    memcpy(t->delay_ns, r->timeline->delay_ns, sizeof t->delay_ns);
+    t->library_calls = r->timeline->library_calls;
+    t->dead_rank = r->timeline->dead_rank;
+    t->dead_step = r->timeline->dead_step;
 }
 
 static void reading_fini(struct reading *r)

@@ -87,6 +87,10 @@ struct timing {
     bool imported; /* a profile: the host is the profiled one */
     bool stuck; /* as struct simulation has it */
     uint64_t stuck_place;
+    uint64_t delayed[DELAYS_MAX]; /* likewise, and so on */
+    uint64_t delay_ns[DELAYS_MAX];
+    uint64_t library_calls;
+    uint32_t dead_rank, dead_step;
 };
 
 /* The most rows that a list holds. */

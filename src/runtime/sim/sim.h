@@ -75,6 +75,7 @@ enum sim_engine {
     SIM_COPY_OUT, /* device to host */
     SIM_COPY_PEER,
     SIM_COMM,
+    SIM_LATE, /* a collective that comes late: time on its stream, no resource */
     SIM_ENGINES,
 };
 
@@ -131,7 +132,7 @@ enum sim_use {
     SIM_USE_COMPUTE,      /* compute alone */
     SIM_USE_COMPUTE_COMM, /* with a collective beside it */
     SIM_USE_COMPUTE_COPY,
-    SIM_USE_COMM, /* a collective; no compute */
+    SIM_USE_COMM, /* a collective, or one that comes late; no compute */
     SIM_USE_PEERS,  /* waiting for a collective's peers; neither of those */
     SIM_USE_BUBBLE, /* the same of a send or a receive: a pipeline's bubble */
     SIM_USE_COPY, /* a copy; neither of those */

@@ -279,7 +279,7 @@ static bool waits_for_host(const struct sim *s, const struct sim_device *d)
 
 static enum sim_use use_now(const struct sim *s, const struct sim_device *d)
 {
-    bool runs = d->busy[SIM_COMM] || d->finishing;
+    bool runs = d->busy[SIM_COMM] || d->busy[SIM_LATE] || d->finishing;
     bool comm = runs || d->peers_missing;
 
     if (d->busy[SIM_COMPUTE] && comm)

@@ -78,7 +78,7 @@ static const struct live_ops *library_open(void)
 
 /* What of the records orders work, or says how: the rest would only pass time
  * that the next of these passes. */
-static void wanted_set(void)
+static void wanted_set(bool steps)
 {
     static const uint64_t fields[TRACE_FIELDS_MAX];
 
@@ -87,6 +87,8 @@ static void wanted_set(void)
                        kind == TRACE_CAPTURE_END || kind == TRACE_PROCESS ||
                        kind == TRACE_COMMUNICATOR ||
                        op_of_record((enum trace_kind)kind, fields).kind;
+    wanted[TRACE_PHASE] = wanted[TRACE_RANGE_PUSH] = wanted[TRACE_RANGE_POP] =
+        steps;
 }
 
 static const char *simulation_open(void)
@@ -104,7 +106,7 @@ static const char *simulation_open(void)
     const char *wrong = found->open(image, image_bytes, arena, arena_bytes);
     if (wrong)
         return wrong;
-    wanted_set();
+    wanted_set(found->counts_steps());
     clock_sleep_start();
     ops = found;
     return NULL;

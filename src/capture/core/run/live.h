@@ -32,6 +32,8 @@ struct live_ops {
      * SESSION_CLOCK, in ARENA. Returns NULL, or what is wrong. */
     const char *(*open)(void *image, size_t bytes, void *arena,
                         size_t arena_bytes);
+    /* Whether it needs the records of which steps are made. */
+    bool (*counts_steps)(void);
     /* What a nanosecond of the host's is in the simulation: of CLOCK_ONE. */
     uint64_t (*factor)(void);
     /* Takes a record, which has TRACE_FIELDS_MAX fields: those behind its own

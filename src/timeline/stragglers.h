@@ -4,8 +4,8 @@
  * the median GPU, z of the standard normal distribution. A rank that stands for
  * others takes the slowest of theirs, for which collectives wait. Pure: equal
  * seeds give equal GPUs, whatever ranks are run. */
-#ifndef MEMSIM_MEMSIM_CLUSTER_STRAGGLERS_H
-#define MEMSIM_MEMSIM_CLUSTER_STRAGGLERS_H
+#ifndef MEMSIM_TIMELINE_STRAGGLERS_H
+#define MEMSIM_TIMELINE_STRAGGLERS_H
 
 #include "common/base/rank_set.h"
 
@@ -19,6 +19,11 @@ int stragglers_parse(const char *text, struct stragglers *s, struct err *err);
 
 /* How many times as long RANK's GPU takes. */
 double straggler_factor(const struct stragglers *s, uint32_t rank);
+
+/* How many times as long a process takes that is RANK and stands for MEMBERS
+ * (none: for itself). */
+double stragglers_of(const struct stragglers *s, uint32_t rank,
+                     const struct rank_set *members);
 
 /* That of the slowest of RANKS; 1 where there are none. */
 double stragglers_slowest(const struct stragglers *s,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cluster/stragglers.h"
+#include "timeline/stragglers.h"
 
 #include <errno.h>
 #include <math.h>
@@ -47,6 +47,13 @@ double straggler_factor(const struct stragglers *s, uint32_t rank)
     double angle = TAU * uniform(random_at(seed, 2 * (uint64_t)rank + 1));
 
     return exp(s->spread * radius * cos(angle));
+}
+
+double stragglers_of(const struct stragglers *s, uint32_t rank,
+                     const struct rank_set *members)
+{
+    return members->count ? stragglers_slowest(s, members)
+                          : straggler_factor(s, rank);
 }
 
 double stragglers_slowest(const struct stragglers *s,
