@@ -198,16 +198,15 @@ static int entry_read(const struct piece *entry, struct delay *d,
                         .node = DELAY_ANY,
                         .every = 1,
                         .to_step = DELAY_NEVER};
-    for (bool first = true; first || at < end; first = false) {
+    for (bool first = true; at; first = false) {
         const char *comma = memchr(at, ',', (size_t)(end - at));
         struct piece value, p = {at, (size_t)((comma ? comma : end) - at)};
         const struct piece name = split(&p, &value);
-        at = comma ? comma + 1 : end;
+        at = comma ? comma + 1 : NULL;
         if (first && what_read(&p, d, err))
             return -1;
-        if (first)
-            continue;
-        if (!value.text || !condition_read(&name, &value, d, &wanted))
+        if (!first && (!value.text ||
+                       !condition_read(&name, &value, d, &wanted)))
             return entry_refuse(&p,
                                 value.text ? wanted
                                            : "a condition NAME=VALUE, as "
