@@ -87,7 +87,8 @@ int delay_library_open(const char *path, delay_function **function,
                        "--delay-lib: %s has no %s; memsim_delay.h says what "
                        "it needs",
                        path,
-                       asked ? "memsim_delay_version" : "function memsim_delay");
+                       asked ? "memsim_delay_version"
+                             : "function memsim_delay");
     if (*version != MEMSIM_DELAY_VERSION)
         return err_set(err,
                        "--delay-lib: %s is for version %u of memsim_delay.h, "

@@ -16,8 +16,8 @@
  * program's clock agree if equal calls get equal answers: use no clock and no
  * state, and of randomness a hash of what the call says. It must not call CUDA.
  */
-#ifndef MEMSIM_DELAY_H
-#define MEMSIM_DELAY_H
+#ifndef MEMSIM_TIMELINE_MEMSIM_DELAY_H
+#define MEMSIM_TIMELINE_MEMSIM_DELAY_H
 
 #include <stdint.h>
 

@@ -77,8 +77,8 @@ TEST(every_name_has_a_place)
     struct err err = {""};
 
     CHECK(!PARSE(&s, "x=1", "gpu=l4"));
-    CHECK(!sweep_check(&s, with, &err));
-    CHECK(sweep_check(&s, without, &err) == -1);
+    CHECK(!sweep_check(&s, with, NULL, &err));
+    CHECK(sweep_check(&s, without, NULL, &err) == -1);
     CHECK(strstr(err.text, "no {x} in the command") != NULL);
     sweep_fini(&s);
 }

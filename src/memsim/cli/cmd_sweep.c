@@ -18,7 +18,9 @@
 #include "memsim/cli/compare_output.h"
 #include "memsim/cli/input_run.h"
 #include "memsim/cli/job_start.h"
+#include "memsim/cli/output_time.h"
 #include "memsim/cli/quiet_job.h"
+#include "memsim/cli/sweep_delay.h"
 #include "memsim/report/scaling.h"
 #include "memsim/run/batch.h"
 #include "memsim/run/batch_cache.h"
@@ -60,6 +62,14 @@ static const struct option_row rows[] = {
     {"cluster", 0, OPTION_STRING, "NAME|FILE.json",
      ROW(output.common.cluster), .group = "Step time",
      .help = "predict NCCL's collectives on this cluster"},
+    {"delay", 0, OPTION_LIST, "WHAT=AMOUNT[,COND]...",
+     ROW(output.common.delay),
+     .help = "calls come later, as for `memsim run'; {delay} is the\n"
+             "value of delay=... (default: nccl={delay}, all NCCL\n"
+             "calls)"},
+    {"host-speed", 0, OPTION_STRING, "X", ROW(output.common.host_speed),
+     .help = "speed of the host relative to this machine (default\n"
+             "1); with 0 the host takes no time"},
     {0},
 };
 
@@ -69,15 +79,18 @@ static const struct options options = {
     .summary =
         "Runs COMMAND with each combination of values in place of {NAME} in "
         "its\narguments, as `memsim run' does, and shows the runs side by "
-        "side. The values of\ngpu=... are GPUs for --gpu. What ran before is "
-        "not run again.\n\n"
+        "side. The values of\ngpu=... are GPUs for --gpu. Those of "
+        "delay=... (a list, or FROM..TO[:STEP]) are\ndelays of calls; the "
+        "command runs once for them. What ran before is not run\nagain.\n\n"
         "Exit status:\n"
         "    0  every combination was run; some may be out of memory\n"
         "  125  memsim failed, or COMMAND failed for another reason than "
         "memory",
     .examples = "  memsim sweep --chart a.svg batch=1,2 dtype=fp32,bf16 -- \\\n"
                 "      python train.py {batch} {dtype}\n"
-                "  memsim sweep gpu=l4,a10,h100 -- python train.py",
+                "  memsim sweep gpu=l4,a10,h100 -- python train.py\n"
+                "  memsim sweep delay=0..5ms --nproc-per-node 8 -- "
+                "python train.py",
     .rows = rows,
     .wanted = "give NAME=VALUE,VALUE..., then -- and a command",
     .operands_min = 1,
@@ -91,12 +104,14 @@ struct sweep_run {
     struct job job;
     char **command;  /* with its {name} */
     size_t nodes;    /* the axis of --nodes, where that was given */
+    struct sweep_delay delay;
     struct launch_options launch;
     char *programs;  /* memsim's own files */
     char *directory; /* of the JSON; removed afterwards if temporary */
     bool temporary;
     struct input_run *runs; /* by combination; name NULL: it was not run */
-    bool *ran; /* by combination: by a worker, which wrote its JSON */
+    bool *ran; /* by combination: its JSON was written, by a worker or with
+                  another delay */
     size_t failed, known;
 };
 
@@ -132,6 +147,27 @@ static void keep(const struct sweep_run *s, const char *key)
     free(path);
 }
 
+/* What the JSON of S->job, which is combination AT, depends on. */
+static char *combination_key(const struct sweep_run *s, size_t at)
+{
+    const struct output_options *o = &s->options->output.common;
+    char *job = batch_key(&s->job, s->programs, environ);
+    char *delay = sweep_delay_text(&s->delay, &s->sweep, at);
+    const char *const more[][2] = {{"cluster", o->cluster},
+                                   {"delay", delay},
+                                   {"host-speed", o->host_speed}};
+
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+        if (!more[i][1])
+            continue;
+        char *key = xasprintf("%s%s %s\n", job, more[i][0], more[i][1]);
+        free(job);
+        job = key;
+    }
+    free(delay);
+    return job;
+}
+
 /* --- running -------------------------------------------------------------- */
 
 static char *words_of(const struct sweep *s, size_t at)
@@ -147,19 +183,19 @@ static char *words_of(const struct sweep *s, size_t at)
     return text;
 }
 
-/* Runs S->job, and writes its JSON to PATH. *FAILED: the command did, for
- * another reason than memory. Returns 0, or memsim's exit status with ERR
- * set. */
-static int run_one(struct sweep_run *s, const char *path, bool *failed,
-                   struct err *err)
+/* Writes the JSON of DIR, a run of S->job, with the delay of combination AT to
+ * PATH. Returns the report's status. */
+static int report_one(const struct sweep_run *s, struct rundir *dir, size_t at,
+                      const char *path, bool *told)
 {
-    struct output_options output = {
-        .json = path,
-        .quiet = true,
-        .cluster = s->options->output.common.cluster};
+    const struct output_options *given = &s->options->output.common;
+    char *delay = sweep_delay_text(&s->delay, &s->sweep, at);
+    struct output_options output = {.json = path,
+                                    .quiet = true,
+                                    .cluster = given->cluster,
+                                    .delay = delay,
+                                    .host_speed = given->host_speed};
     const struct output_sources sources = {0};
-    struct rundir dir;
-    bool told = false;
     struct cluster assumed;
 
     if (!output.cluster) {
@@ -167,23 +203,56 @@ static int run_one(struct sweep_run *s, const char *path, bool *failed,
         if (output.cluster)
             cluster_fini(&assumed);
     }
+    int outcome =
+        output_run(dir, &sources, s->job.command, &output, stderr, told);
+    free(delay);
+    return outcome;
+}
+
+/* What of the job that combination AT is of was run is written: with its delay,
+ * and with those behind it. *FAILED: the command did, for another reason than
+ * memory. Returns 0, or memsim's exit status with ERR set. */
+static int report_all(struct sweep_run *s, struct rundir *dir, size_t at,
+                      bool *failed, struct err *err)
+{
+    size_t end = at - at % s->delay.count + s->delay.count;
+    int status = 0;
+
+    for (size_t k = at; k < end && !status; k++) {
+        char *key = combination_key(s, k);
+        char *path = entry_path(s, key, ".json");
+        bool told = false;
+        int outcome = report_one(s, dir, k, path, &told);
+        *failed =
+            outcome && outcome != CMD_RUN_OOM && outcome != CMD_RUN_OVER_LIMIT;
+        if (!told)
+            status = (err_set(err, "%s: the report was not written", path),
+                      CMD_RUN_FAILED);
+        else if (!*failed && !quiet_interrupted() && !s->temporary)
+            keep(s, key);
+        s->ran[k] = s->ran[k] || (k > at && !status);
+        free(path);
+        free(key);
+    }
+    return status;
+}
+
+/* Runs S->job, which is combination AT, and writes its JSON, as above. */
+static int run_one(struct sweep_run *s, size_t at, bool *failed,
+                   struct err *err)
+{
+    struct rundir dir;
+
     s->job.output = quiet_output();
     if (s->job.output < 0)
         return err_set(err, "cannot write to a temporary file; set TMPDIR"),
                CMD_RUN_FAILED;
     int status = job_start(&s->job, &dir, err);
     if (!status) {
-        int outcome =
-            output_run(&dir, &sources, s->job.command, &output, stderr, &told);
-        *failed =
-            outcome && outcome != CMD_RUN_OOM && outcome != CMD_RUN_OVER_LIMIT;
+        status = report_all(s, &dir, at, failed, err);
         if (*failed && !quiet_interrupted())
             quiet_show(s->job.output);
         rundir_remove(&dir);
-        if (!told) {
-            err_set(err, "%s: the report was not written", path);
-            status = CMD_RUN_FAILED;
-        }
     }
     close(s->job.output);
     return status;
@@ -221,19 +290,6 @@ static void note_progress(const struct sweep_run *s, size_t at, bool known)
     free(words);
 }
 
-/* What the JSON of S->job depends on. */
-static char *combination_key(const struct sweep_run *s)
-{
-    const char *cluster = s->options->output.common.cluster;
-    char *job = batch_key(&s->job, s->programs, environ);
-
-    if (!cluster)
-        return job;
-    char *key = xasprintf("%scluster %s\n", job, cluster);
-    free(job);
-    return key;
-}
-
 /* Sets S->job to the combination AT; combination_end() undoes it. */
 static int combination_begin(struct sweep_run *s, size_t at, struct err *err)
 {
@@ -254,30 +310,18 @@ static void combination_end(struct sweep_run *s)
     batch_command_free(s->job.command);
 }
 
-/* Runs the combination that S->job is, and keeps what it gave as KEY's. */
-static int combination_new(struct sweep_run *s, const char *key,
-                           const char *path, struct err *err)
-{
-    bool failed = false;
-    int status = run_one(s, path, &failed, err);
-
-    s->failed += failed;
-    if (!status && !failed && !quiet_interrupted() && !s->temporary)
-        keep(s, key);
-    return status;
-}
-
 static int combination_run(struct sweep_run *s, size_t at, struct err *err)
 {
     int status = combination_begin(s, at, err);
 
     if (status)
         return status;
-    char *key = combination_key(s);
+    char *key = combination_key(s, at);
     char *path = entry_path(s, key, ".json");
-    bool known = !s->ran[at] && is_known(s, key);
+    bool known = !s->ran[at] && is_known(s, key), failed = false;
     if (!known && !s->ran[at])
-        status = combination_new(s, key, path, err);
+        status = run_one(s, at, &failed, err);
+    s->failed += failed;
     s->known += known;
     s->runs[at].name = path;
     bool cut = !s->ran[at] && quiet_interrupted();
@@ -315,7 +359,8 @@ static int worker_ended(void *context, size_t at, int status)
 {
     struct sweep_run *s = context;
 
-    s->ran[at] = status == 0 || status == WORKER_FAILED;
+    for (size_t i = 0; i < s->delay.count; i++)
+        s->ran[at + i] = status == 0 || (!i && status == WORKER_FAILED);
     s->failed += status == WORKER_FAILED;
     return !s->ran[at];
 }
@@ -340,10 +385,10 @@ static int wanted_find(struct sweep_run *s, size_t *at, size_t *count,
     int status = 0;
 
     *count = 0;
-    for (size_t i = 0; i < all && !status; i++) {
+    for (size_t i = 0; i < all && !status; i += s->delay.count) {
         if ((status = combination_begin(s, i, err)))
             break;
-        char *key = combination_key(s);
+        char *key = combination_key(s, i);
         combination_end(s);
         if (is_wanted(s, keys, *count, key)) {
             at[*count] = i;
@@ -402,6 +447,11 @@ static int tell(const struct sweep_run *s, struct err *err)
         row->result = run->name ? &run->file.result : NULL;
         row->why = "not run";
     }
+    struct compare_delays delays = {
+        s->delay.axis, xcalloc(sweep->combinations, sizeof *delays.ns)};
+    for (size_t i = 0; s->delay.given && i < sweep->combinations; i++)
+        delays.ns[i] = sweep_delay_ns(&s->delay, sweep, i);
+    r.delays = s->delay.given ? &delays : NULL;
     int rc = compare_output_terms(&s->options->output, &r, &prices, err);
     if (!rc && s->options->nodes) {
         r.nodes = &s->nodes;
@@ -410,6 +460,7 @@ static int tell(const struct sweep_run *s, struct err *err)
     if (!rc)
         rc = compare_output_write(&s->options->output, &r, err);
     prices_fini(&prices);
+    free(delays.ns);
     for (size_t i = 0; i < r.row_count; i++)
         free(r.rows[i].cells);
     free(r.rows);
@@ -557,6 +608,21 @@ static int axes_parse(struct sweep_run *s, char **words, size_t count,
     return rc;
 }
 
+/* Whether the options of times are as they should be, and which delays there
+ * are. Returns 0 or -1. */
+static int check_times(struct sweep_run *s, struct err *err)
+{
+    struct output_options times = {
+        .host_speed = s->options->output.common.host_speed};
+    const char *delay = s->options->output.common.delay;
+
+    if (sweep_delay_find(&s->delay, &s->sweep, &s->nodes, s->command, delay,
+                         err))
+        return -1;
+    times.delay = s->delay.given ? NULL : delay;
+    return output_time_check(&times, err);
+}
+
 static int sweep(const struct sweep_options *o, char **words, struct err *err)
 {
     struct sweep_run s = {
@@ -572,9 +638,12 @@ static int sweep(const struct sweep_options *o, char **words, struct err *err)
     }
     if (axes_parse(&s, words, axes, err))
         return cmd_fail(status, err);
+    if (check_times(&s, err))
+        return sweep_run_fini(&s), cmd_fail(status, err);
     s.job.command = s.command;
     if (!compare_output_check(&o->output, NULL, err) &&
-        !sweep_check(&s.sweep, s.command, err) &&
+        !sweep_check(&s.sweep, s.command, s.delay.given ? SWEEP_DELAY : NULL,
+                     err) &&
         !quiet_check_outer("sweep", err) && !select_gpu(&s, 0, err) &&
         (s.programs = job_programs(err)) && !find_directory(&s, err)) {
         s.runs = xcalloc(s.sweep.combinations, sizeof *s.runs);

@@ -5,6 +5,7 @@
 
 #include "common/base/file_write.h"
 #include "memsim/cli/output_files.h"
+#include "memsim/report/knee.h"
 #include "memsim/report/scaling.h"
 
 /* An output and what writes it. */
@@ -76,6 +77,8 @@ int compare_output_write(const struct compare_output *o,
         compare_report_text(report, &style, out);
     if (!o->common.quiet && report->nodes)
         scaling_write(report, *report->nodes, out);
+    if (!o->common.quiet && report->delays)
+        knee_write(report, out);
     for (size_t i = 0; i < TARGETS; i++)
         if (list[i].path &&
             file_write(list[i].write, report, list[i].path, err))

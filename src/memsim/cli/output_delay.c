@@ -43,38 +43,34 @@ int output_delay_open(const struct delays *table,
                : 0;
 }
 
-/* What entry WHICH did, of all ranks together. */
+/* What entry WHICH did, on the rank that it delays most. */
 static void note_entry(const struct delays *table, uint32_t which,
                        const struct timing_rank *timed, size_t count,
                        struct result *result)
 {
     const struct delay *d = &table->all[which];
-    uint64_t calls = 0, ns = 0, most_ns = 0;
+    uint64_t calls = 0, ns = 0;
     char text[160];
 
-    for (size_t i = 0; i < count; i++) {
-        const struct timing *t = &timed[i].timing;
-        calls += t->delayed[which];
-        ns += t->delay_ns[which];
-        most_ns = t->delay_ns[which] > most_ns ? t->delay_ns[which] : most_ns;
-    }
     if (d->kind == DELAY_DEATH)
         return;
+    for (size_t i = 0; i < count; i++) {
+        const struct timing *t = &timed[i].timing;
+        calls = t->delayed[which] > calls ? t->delayed[which] : calls;
+        ns = t->delay_ns[which] > ns ? t->delay_ns[which] : ns;
+    }
     delay_text(d, text, sizeof text);
     if (!calls)
         result_note(result,
-                    "--delay %s: it delays nothing: no %s of the ranks and "
-                    "steps that it names",
-                    text,
-                    d->kind == DELAY_HOST ? "step"
-                    : d->kind == DELAY_CALL
-                        ? "operation has that in its name,"
-                        : "operation is of that kind,");
+                    "--delay %s: it delays nothing: there is no such %s on "
+                    "the ranks and in the steps that it names",
+                    text, d->kind == DELAY_HOST ? "step" : "operation");
     else
         result_note(result,
-                    "--delay %s: %" PRIu64 " calls come later, by %.3f ms in "
-                    "all on the rank that it delays most",
-                    text, calls, (double)most_ns / 1e6);
+                    "--delay %s: on the rank that it delays most, %" PRIu64
+                    " %s come later, by %.6g ms in all",
+                    text, calls, d->kind == DELAY_HOST ? "steps" : "calls",
+                    (double)ns / 1e6);
 }
 
 /* In a recording the others wait for it; a job that ran has failed by itself.

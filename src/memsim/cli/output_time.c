@@ -160,6 +160,25 @@ int output_time_check(const struct output_options *options, struct err *err)
     return host_factor(options->host_speed, &factor, err);
 }
 
+/* --stragglers, --delay and --change. */
+static int init_job(struct output_time *t,
+                    const struct output_options *options, struct err *err)
+{
+    if (options->stragglers &&
+        stragglers_parse(options->stragglers, &t->timeline.stragglers, err))
+        return -1;
+    if (output_delay_read(options, &t->delay_table, err) ||
+        output_delay_open(&t->delay_table, &t->delays, err))
+        return -1;
+    if (t->delay_table.count || *t->delay_table.library)
+        t->timeline.delays = &t->delays;
+    if (options->change && job_changes_parse(options->change, &t->changes, err))
+        return -1;
+    if (options->change)
+        job_changes_apply(&t->changes, &t->timeline);
+    return 0;
+}
+
 int output_time_init(struct output_time *t,
                      const struct output_options *options,
                      const struct gpu *gpu, struct err *err)
@@ -176,18 +195,8 @@ int output_time_init(struct output_time *t,
     if ((options->link && price_link_parse(options->link, price->link, err)) ||
         output_time_quantile(options, &price->quantile, err))
         return -1;
-    if (options->stragglers &&
-        stragglers_parse(options->stragglers, &t->timeline.stragglers, err))
+    if (init_job(t, options, err))
         return -1;
-    if (output_delay_read(options, &t->delay_table, err) ||
-        output_delay_open(&t->delay_table, &t->delays, err))
-        return -1;
-    if (t->delay_table.count || *t->delay_table.library)
-        t->timeline.delays = &t->delays;
-    if (options->change && job_changes_parse(options->change, &t->changes, err))
-        return -1;
-    if (options->change)
-        job_changes_apply(&t->changes, &t->timeline);
     t->image = cost_fit_load(gpu, options->fit, err);
     if (!t->image)
         return -1;

@@ -4,6 +4,7 @@
 #include "common/base/json_add.h"
 #include "memsim/report/compare_figures.h"
 #include "memsim/report/compare_report.h"
+#include "memsim/report/knee.h"
 #include "memsim/report/schema.h"
 
 static void add_known(cJSON *run, const char *name, double value)
@@ -58,5 +59,7 @@ void compare_report_json(const void *report, FILE *out)
     for (size_t i = 0; i < r->row_count; i++)
         add_run(runs, r, i, &c);
     free(c.list);
+    if (r->delays)
+        knee_json(root, r);
     schema_print("compare", root, out);
 }

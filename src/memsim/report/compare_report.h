@@ -17,12 +17,19 @@ struct compare_row {
     double efficiency;           /* see scaling_find; 0: not known */
 };
 
+/* Delays of calls, of `memsim sweep delay=...'. */
+struct compare_delays {
+    size_t axis;  /* the title that they are */
+    uint64_t *ns; /* by row */
+};
+
 struct compare_report {
     char **titles; /* of the columns that name a run */
     size_t title_count;
     struct compare_row *rows;
     size_t row_count;
     struct compare_terms terms;
+    const struct compare_delays *delays; /* NULL: none; see knee.h */
     const size_t *nodes; /* the title that is a number of nodes; NULL: none */
 };
 

@@ -14,9 +14,9 @@ static unsigned long nodes_of(const struct compare_row *row, size_t axis)
     return strtoul(row->cells[axis], NULL, 10);
 }
 
-/* Whether A and B differ in nothing but AXIS. */
-static bool is_alike(const struct compare_report *r, size_t axis,
-                     const struct compare_row *a, const struct compare_row *b)
+bool compare_rows_alike(const struct compare_report *r, size_t axis,
+                        const struct compare_row *a,
+                        const struct compare_row *b)
 {
     for (size_t k = 0; k < r->title_count; k++)
         if (k != axis && strcmp(a->cells[k], b->cells[k]) != 0)
@@ -34,7 +34,7 @@ static const struct compare_row *base_of(const struct compare_report *r,
     for (size_t i = 0; i < r->row_count; i++) {
         const struct compare_row *each = &r->rows[i];
         struct compare_figures f = compare_figures_of(each->result, &r->terms);
-        if (f.step_ns && is_alike(r, axis, each, row) &&
+        if (f.step_ns && compare_rows_alike(r, axis, each, row) &&
             (!base || nodes_of(each, axis) < nodes_of(base, axis)))
             base = each;
     }
@@ -67,9 +67,8 @@ void scaling_find(struct compare_report *report, size_t axis)
     }
 }
 
-/* The values of ROW but for AXIS. */
-static void write_rest(const struct compare_report *r, size_t axis,
-                       const struct compare_row *row, FILE *out)
+void compare_row_write_rest(const struct compare_report *r, size_t axis,
+                            const struct compare_row *row, FILE *out)
 {
     char text[64];
 
@@ -97,7 +96,7 @@ void scaling_write(const struct compare_report *report, size_t axis, FILE *out)
                 100 * row->efficiency, cells,
                 "########################################", BAR_CELLS - cells,
                 "........................................");
-        write_rest(report, axis, row, out);
+        compare_row_write_rest(report, axis, row, out);
         fputc('\n', out);
     }
 }

@@ -11,6 +11,14 @@
  * over a row's, as for a job whose work grows with its ranks. */
 void scaling_find(struct compare_report *report, size_t axis);
 
+/* Whether rows A and B differ in nothing but AXIS; the values of ROW but for
+ * AXIS, as "  NAME=VALUE". */
+bool compare_rows_alike(const struct compare_report *report, size_t axis,
+                        const struct compare_row *a,
+                        const struct compare_row *b);
+void compare_row_write_rest(const struct compare_report *report, size_t axis,
+                            const struct compare_row *row, FILE *out);
+
 /* The efficiencies as bars, by nodes; nothing where none is known. */
 void scaling_write(const struct compare_report *report, size_t axis,
                    FILE *out);

@@ -695,6 +695,14 @@ const struct schema_object schema_objects[] = {
     {"version", "text", "the version of memsim, with the commit if known"},
     {"names", "list of text", "what tells the runs apart: run, or the names of a sweep"},
     {"runs", "list of compare_run", "each run, in order"},
+    {"knees", "optional list of compare_knee", "of a sweep of delays: what of them is hidden, for each group of runs that differ in the delay alone"},
+)},
+{"compare_knee", "how a step depends on the delay of its calls", NULL, FIELDS(
+    {"first_run", "uint", "the place in runs of the first of the group"},
+    {"hidden_ns", "uint", "the longest delay of each call with which a step takes as long as without"},
+    {"all_hidden", "bool", "all delays that were tried are hidden"},
+    {"calls_at_first", "number", "so many delays longer a step takes with the shortest delays"},
+    {"calls", "optional number", "the same with the longest: so many of the calls a step waits for"},
 )},
 {"compare_run", "a run; the peaks are those of its fullest GPU", NULL, FIELDS(
     {"values", "list of text", "its value for each of names"},

@@ -73,12 +73,20 @@ int sweep_parse(struct sweep *s, char *const *words, size_t count,
         rc = axis_parse(axis, words[i], err);
         if (!rc && is_twice(s))
             rc = err_set(err, "%s: given twice", axis->name);
-        if (!rc && (s->combinations *= axis->count) > COMBINATIONS_MAX)
-            rc = err_set(err, "more than %d combinations", COMBINATIONS_MAX);
     }
+    rc = rc ? rc : sweep_count(s, err);
     if (rc)
         sweep_fini(s);
     return rc;
+}
+
+int sweep_count(struct sweep *s, struct err *err)
+{
+    s->combinations = 1;
+    for (size_t i = 0; i < s->axis_count; i++)
+        if ((s->combinations *= s->axes[i].count) > COMBINATIONS_MAX)
+            return err_set(err, "more than %d combinations", COMBINATIONS_MAX);
+    return 0;
 }
 
 void sweep_fini(struct sweep *s)
@@ -141,12 +149,14 @@ char **sweep_command(const struct sweep *s, size_t at, char *const *command)
     return made;
 }
 
-int sweep_check(const struct sweep *s, char *const *command, struct err *err)
+int sweep_check(const struct sweep *s, char *const *command,
+                const char *free_name, struct err *err)
 {
     for (size_t i = 0; i < s->axis_count; i++) {
         const char *name = s->axes[i].name;
         char *place = xasprintf("{%s}", name);
-        bool found = !strcmp(name, SWEEP_GPU) || !strcmp(name, SWEEP_NODES);
+        bool found = !strcmp(name, SWEEP_GPU) || !strcmp(name, SWEEP_NODES) ||
+                     (free_name && !strcmp(name, free_name));
         for (char *const *word = command; *word; word++)
             found = found || strstr(*word, place);
         free(place);

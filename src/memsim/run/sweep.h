@@ -30,6 +30,10 @@ int sweep_parse(struct sweep *sweep, char *const *words, size_t count,
                 struct err *err);
 void sweep_fini(struct sweep *sweep);
 
+/* Counts the combinations of SWEEP's axes. Returns 0, or -1 with ERR set: they
+ * are too many. */
+int sweep_count(struct sweep *sweep, struct err *err);
+
 /* The value of AXIS in combination AT; the last axis changes fastest. */
 const char *sweep_value(const struct sweep *sweep, size_t at, size_t axis);
 
@@ -38,9 +42,9 @@ const char *sweep_value(const struct sweep *sweep, size_t at, size_t axis);
 char **sweep_command(const struct sweep *sweep, size_t at,
                      char *const *command);
 
-/* Checks that COMMAND has a {name} for each name except gpu and nnodes. Returns
- * 0, or -1 with ERR set. */
+/* Checks that COMMAND has a {name} for each name except gpu, nnodes and
+ * FREE_NAME (NULL: no more). Returns 0, or -1 with ERR set. */
 int sweep_check(const struct sweep *sweep, char *const *command,
-                struct err *err);
+                const char *free_name, struct err *err);
 
 #endif

@@ -75,7 +75,7 @@ enum sim_engine {
     SIM_COPY_OUT, /* device to host */
     SIM_COPY_PEER,
     SIM_COMM,
-    SIM_LATE, /* a collective that comes late: time on its stream, no resource */
+    SIM_LATE, /* as SIM_STREAM_ONLY, before a collective that comes late */
     SIM_ENGINES,
 };
 
