@@ -242,7 +242,7 @@ install-memsim: all
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/memsim/py lib/memsim/bin \
 	    lib/memsim/search lib/memsim/admit lib/memsim/real/py lib/memsim/real/emulate \
 	    share/memsim/gpus share/memsim/clusters share/memsim/fits/ops \
-	    share/memsim/schema \
+	    share/memsim/schema share/memsim/include \
 	    share/man/man1 share/man/man5 share/bash-completion/completions \
 	    share/zsh/site-functions share/fish/vendor_completions.d)
 	install $(O)/bin/memsim $(DESTDIR)$(PREFIX)/bin
@@ -256,6 +256,7 @@ install-memsim: all
 	install -m 644 $(SEARCH) $(DESTDIR)$(PREFIX)/lib/memsim/search
 	install -m 644 $(ADMIT) $(DESTDIR)$(PREFIX)/lib/memsim/admit
 	install -m 644 data/gpus/*.json $(DESTDIR)$(PREFIX)/share/memsim/gpus
+	install -m 644 src/timeline/memsim_delay.h $(DESTDIR)$(PREFIX)/share/memsim/include
 	install -m 644 $(wildcard data/clusters/*.json) $(DESTDIR)$(PREFIX)/share/memsim/clusters
 	install -m 644 $(wildcard fits/*.json) $(DESTDIR)$(PREFIX)/share/memsim/fits
 	install -m 644 $(wildcard fits/ops/*.json) $(DESTDIR)$(PREFIX)/share/memsim/fits/ops

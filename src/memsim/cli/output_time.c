@@ -133,9 +133,11 @@ static int check_job(const struct output_options *o, struct err *err)
 {
     struct job_changes changes;
     struct stragglers stragglers;
+    struct simulation_delays opened;
     struct delays delays;
 
-    if (output_delay_read(o, &delays, err))
+    if (output_delay_read(o, &delays, err) ||
+        output_delay_open(&delays, &opened, err))
         return -1;
     if (o->stragglers && stragglers_parse(o->stragglers, &stragglers, err))
         return -1;
@@ -453,12 +455,15 @@ static void job_collate(const struct job *j)
 }
 
 /* Adds the calls in which ranks wait for what never comes. What is missing of a
- * recording does come. */
+ * recording does come, and a rank that --delay lets die is waited for. */
 static void job_endless(const struct job *j, const struct timing_rank *timed)
 {
     struct result *result = j->result;
     bool whole = !result->cut_short;
 
+    for (size_t i = 0; i < j->count; i++)
+        if (timed[i].timing.dead_rank)
+            return; /* it is known why */
     for (size_t i = 0; i < j->count; i++)
         whole &= !timed[i].failed && !j->ranks[i].plan->comms.imported;
     for (size_t i = 0; i < j->count; i++) {

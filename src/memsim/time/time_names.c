@@ -24,7 +24,9 @@ void time_log_op_name(const struct simulation_op *op,
     };
     const char *name = trace_names_get(names, op->name);
 
-    if (op->kind == OP_COPY && copies[op->price.engine])
+    if (op->delay)
+        snprintf(text, size, "delay");
+    else if (op->kind == OP_COPY && copies[op->price.engine])
         snprintf(text, size, "%s", copies[op->price.engine]);
     else if (op->kind == OP_SET)
         snprintf(text, size, "Memset (Device)");

@@ -71,7 +71,9 @@ void operator_name(const struct simulation_op *op,
     };
     const char *name = trace_names_get(names, op->name);
 
-    if (op->kind == OP_LAUNCH)
+    if (op->delay)
+        snprintf(text, size, "delay");
+    else if (op->kind == OP_LAUNCH)
         kernel_words(name, text, size);
     else if (op->kind == OP_COPY && copies[op->price.engine])
         snprintf(text, size, "%s", copies[op->price.engine]);
