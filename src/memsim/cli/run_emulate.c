@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/cli/run_emulate.h"
 
-#include "memsim/cluster/stragglers.h"
+#include "timeline/stragglers.h"
 
 int run_emulate_check(const struct job *job, const struct output_options *o,
                       struct err *err)
