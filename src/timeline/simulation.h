@@ -131,6 +131,7 @@ struct simulation_options {
                                traces; 0: as recorded */
     const struct simulation_change *change; /* of the job; NULL: none */
     bool models; /* imported profiles: prices in place of what was measured */
+    bool as_measured; /* likewise: collectives too, whatever the cluster */
     const struct price_options *own; /* of a profile that is played on another
                                         GPU: the prices of its own; NULL: it
                                         stays where it was; borrowed */

@@ -117,7 +117,8 @@ bool simulator_reprices(const struct simulator *r, const struct op *op)
 {
     const struct simulation_options *o = &r->options;
 
-    return o->models || (op->kind == OP_COLLECTIVE && o->price.cluster);
+    return o->models || (op->kind == OP_COLLECTIVE && o->price.cluster &&
+                         !o->as_measured);
 }
 
 /* OP, which was measured, gets PRICE's time. */

@@ -5,9 +5,10 @@ import json
 import pathlib
 import subprocess
 import sys
+import tarfile
 import tempfile
 
-from harness import MEMSIM, equal, main, test
+from harness import MEMSIM, ROOT, equal, main, test
 
 START = """
 import os
@@ -199,6 +200,24 @@ def values_are_those_of_a_simulated_run():
         job = Job(folder, VALUES, "--nproc-per-node", "4")
     equal(job.emulated[0], job.plain[0])
     assert "[[12, 16, 20]]" in job.plain[0], job.plain[0]
+
+
+@test
+def the_script_for_a_card_does_all_parts():
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "out"
+        done = subprocess.run(
+            [MEMSIM, "run", "-q", "--host-speed", "0", "--", sys.executable,
+             ROOT / "tools/on-a-card/real", "--build", MEMSIM.parent.parent,
+             out, "gpt2-tiny", "small-kernels"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert done.returncode == 0, done.stderr
+        with tarfile.open(f"{out}.tar.gz") as tar:
+            rows = {part: json.load(tar.extractfile(f"out/{part}.json"))[0]
+                    for part in ("emulate", "jobs")}
+    emulated, job = rows["emulate"], rows["jobs"]
+    assert emulated["emulated"]["step_ms"] > emulated["alone"]["step_ms"], rows
+    equal(job["real"]["reserved"], job["alone"]["reserved"])
 
 
 if __name__ == "__main__":

@@ -419,6 +419,7 @@ static int job_network(struct job *j, struct err *err)
     int rc = 0;
 
     j->timeline = j->t->timeline;
+    j->timeline.as_measured = j->result->real;
     for (size_t i = 0; i < j->count; i++) {
         world = logs[i]->world > world ? logs[i]->world : world;
         local = logs[i]->local > local ? logs[i]->local : local;

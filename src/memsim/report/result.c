@@ -280,11 +280,12 @@ static void real_note(struct result *r, const struct session *s)
     if (!s->real || !s->world_size)
         return;
     r->emulated = s->world_size - s->rank_count;
-    result_note(r,
-                "%u of the job's %u ranks did not exist: a collective took "
-                "what the cluster's model says, and brought back what this "
-                "rank sent",
-                r->emulated, s->world_size);
+    if (r->emulated)
+        result_note(r,
+                    "%u of the job's %u ranks did not exist: a collective took "
+                    "what the cluster's model says, and brought back what this "
+                    "rank sent",
+                    r->emulated, s->world_size);
 }
 
 static void notes_collect(struct result *r, const struct session *s)
