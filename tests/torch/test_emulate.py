@@ -195,6 +195,24 @@ def a_slower_link_makes_collectives_longer():
 
 
 @test
+def a_delay_of_each_collective_is_in_the_step():
+    steps, calls = {}, 0
+    for delay in "20ms", "30ms":
+        with tempfile.TemporaryDirectory() as folder:
+            job = Job(folder, DDP, "--nproc-per-node", "8", "--delay",
+                      f"ncclAllReduce={delay},rank=3")
+        plain, card = job.plain[1]["time"], job.card["time"]
+        seen = job.emulated[1]["time"]["step_ns"]
+        assert abs(seen / card["step_ns"] - 1) < 0.001, (seen, card["step_ns"])
+        steps[delay] = plain["step_ns"], card["step_ns"]
+        calls = sum(row["operations"] for row in plain["by_operator"]
+                    if row["operator"] == "ncclAllReduce")
+    for first, second in zip(steps["20ms"], steps["30ms"]):
+        added = (second - first) / 10e6
+        assert abs(added / calls - 1) < 0.01, (steps, calls)
+
+
+@test
 def values_are_those_of_a_simulated_run():
     with tempfile.TemporaryDirectory() as folder:
         job = Job(folder, VALUES, "--nproc-per-node", "4")

@@ -12,6 +12,7 @@
 #include "capture/core/run/process.h"
 #include "common/trace/session.h"
 #include "fits/spread.h"
+#include "timeline/delay_library.h"
 #include "timeline/image.h"
 #include "timeline/price.h"
 
@@ -19,6 +20,8 @@
 
 static struct simulation_options options;
 static struct pricer *pricer;
+static struct delay_ranks ranks;
+static struct delay_state delays; /* of the run's table; none of it: zero */
 static jmp_buf no_memory;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all of it */
 
@@ -45,6 +48,26 @@ static void *image_map(size_t *bytes)
     return image == MAP_FAILED ? NULL : image;
 }
 
+/* This rank stands for all others: a delay of any of them is everybody's. */
+static const char *delays_open(void)
+{
+    const struct session *session = memsim_session();
+    static struct err err;
+
+    if (!options.delays)
+        return NULL;
+    ranks.local = session->local_world_size;
+    for (uint32_t r = 1; r < session->world_size; r++)
+        rank_set_add(&ranks.members, r);
+    delays.delays = options.delays->table;
+    delays.ranks = &ranks;
+    return *delays.delays->library &&
+                   delay_library_open(delays.delays->library, &delays.library,
+                                      &err)
+               ? err.text
+               : NULL;
+}
+
 static const char *models_open(void)
 {
     static struct err err;
@@ -61,8 +84,9 @@ static const char *models_open(void)
         return "there is no memory for them";
     if (timeline_image_open(image, bytes, &options, &err))
         return err.text;
-    pricer = pricer_create(&options.price);
-    return NULL;
+    const char *wrong = delays_open();
+    pricer = wrong ? NULL : pricer_create(&options.price);
+    return wrong;
 }
 
 /* With LOCK. */
@@ -131,6 +155,19 @@ static struct price_place place_of(const struct communicator *c,
 
 /* --- from outside --------------------------------------------------------- */
 
+static uint64_t late_ns(const struct nccl_call *call, const struct price *price)
+{
+    const struct delay_call c = {.name = call->exchange.name,
+                                 .kind = OP_COLLECTIVE,
+                                 .engine = price->engine,
+                                 .link = price->link,
+                                 .duration_ns = price->answer.ns,
+                                 .bytes = call->record.bytes,
+                                 .ranks = (uint32_t)call->record.ranks};
+
+    return delays.delays ? delay_of(&delays, &c).late_ns : 0;
+}
+
 static void price_make(const struct communicator *c,
                        const struct nccl_call *call, struct emulated_price *p)
 {
@@ -139,7 +176,7 @@ static void price_make(const struct communicator *c,
 
     pricer_collective(pricer, call->exchange.name, &call->record,
                       options.price.cluster ? &place : NULL, &price);
-    p->ns = price.answer.ns;
+    p->ns = price.answer.ns + late_ns(call, &price);
     p->nodes = price.link == SIM_LINK_NODES ? 2 : 1;
     p->lag = options.price.slow > 1 ? options.price.slow - 1 : 0;
 }

@@ -288,7 +288,7 @@ static double slow_of(const struct job *j, const struct result_rank *rank)
 {
     const struct stragglers *s = &j->t->timeline.stragglers;
 
-    if (!(s->spread > 0))
+    if (!(s->spread > 0) || j->result->emulated)
         return 0;
     return stragglers_of(s, rank->rank, &rank->members);
 }
@@ -420,6 +420,8 @@ static int job_network(struct job *j, struct err *err)
 
     j->timeline = j->t->timeline;
     j->timeline.as_measured = j->result->real;
+    if (j->result->emulated)
+        j->timeline.delays = NULL; /* what was measured has them */
     for (size_t i = 0; i < j->count; i++) {
         world = logs[i]->world > world ? logs[i]->world : world;
         local = logs[i]->local > local ? logs[i]->local : local;

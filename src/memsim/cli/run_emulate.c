@@ -1,7 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/cli/run_emulate.h"
 
+#include <string.h>
+
+#include "memsim/cli/output_delay.h"
 #include "timeline/stragglers.h"
+
+/* Real kernels and the host come when they do. */
+static int check_delays(const struct output_options *o, struct err *err)
+{
+    struct delays d;
+
+    if (output_delay_read(o, &d, err))
+        return -1;
+    for (uint32_t i = 0; i < d.count; i++)
+        if (d.all[i].kind != DELAY_LINK &&
+            (d.all[i].kind != DELAY_CALL || !strstr(d.all[i].name, "nccl")))
+            return err_set(err, "memsim emulate: --delay delays collectives "
+                                "alone: a function of NCCL's, or link");
+    if (delays_need_steps(&d))
+        return err_set(err, "memsim emulate: --delay knows no steps: leave out "
+                            "from-step and to-step");
+    return 0;
+}
 
 int run_emulate_check(const struct job *job, const struct output_options *o,
                       struct err *err)
@@ -10,6 +31,8 @@ int run_emulate_check(const struct job *job, const struct output_options *o,
         return err_set(err, "memsim emulate: one rank is real, rank 0, and the "
                             "job's other ranks do not exist: leave --ranks "
                             "out");
+    if (check_delays(o, err))
+        return -1;
     if (o->placement)
         return err_set(err, "memsim emulate: --placement is for simulated "
                             "ranks; emulated ones fill nodes in order");
