@@ -78,21 +78,30 @@ static void describe_launch(struct trace_kernel *k, const char *name)
     work_describe(&op, name, &k->work);
 }
 
-static int add_kernel(struct reading *r, const struct kineto_event *e)
+struct trace_kernel *trace_ops_add(struct trace_ops *t, const char *name,
+                                   uint64_t ns, struct err *err)
 {
-    struct trace_ops *t = r->t;
-
-    if (e->duration_ns <= 0 || strstr(e->name, "nccl"))
-        return 0;
-    if (t->count == KERNELS_MAX)
-        return err_set(r->err, "more than %u kernels; give fewer traces",
-                       KERNELS_MAX);
+    if (t->count == KERNELS_MAX) {
+        err_set(err, "more than %u kernels; give fewer traces", KERNELS_MAX);
+        return NULL;
+    }
     xgrow(&t->kernels, t->count, &t->capacity, sizeof *t->kernels);
     struct trace_kernel *k = &t->kernels[t->count++];
-    *k = (struct trace_kernel){.name = name_id(t, e->name),
+    *k = (struct trace_kernel){.name = name_id(t, name),
                                .trace = (uint32_t)t->traces,
-                               .ns = (double)e->duration_ns,
-                               .op_ns = (double)e->duration_ns};
+                               .ns = (double)ns,
+                               .op_ns = (double)ns};
+    return k;
+}
+
+static int add_kernel(struct reading *r, const struct kineto_event *e)
+{
+    if (e->duration_ns <= 0 || strstr(e->name, "nccl"))
+        return 0;
+    struct trace_kernel *k =
+        trace_ops_add(r->t, e->name, (uint64_t)e->duration_ns, r->err);
+    if (!k)
+        return -1;
     memcpy(k->grid, e->grid, sizeof k->grid);
     memcpy(k->block, e->block, sizeof k->block);
     describe_launch(k, e->name);
@@ -178,15 +187,15 @@ static void describe_all(struct reading *r, size_t first)
     }
 }
 
-static int take_gpu(struct trace_ops *t, const struct kineto_info *info,
-                    const char *path, struct err *err)
+int trace_ops_gpu(struct trace_ops *t, const char *gpu, const char *path,
+                  struct err *err)
 {
-    if (*t->gpu && *info->gpu && strcmp(t->gpu, info->gpu))
+    if (*t->gpu && *gpu && strcmp(t->gpu, gpu))
         return err_set(err, "%s: it is of %s, the traces before of %s; fit "
                             "each GPU by itself",
-                       path, info->gpu, t->gpu);
-    if (*info->gpu)
-        snprintf(t->gpu, sizeof t->gpu, "%s", info->gpu);
+                       path, gpu, t->gpu);
+    if (*gpu)
+        snprintf(t->gpu, sizeof t->gpu, "%s", gpu);
     return 0;
 }
 
@@ -218,7 +227,7 @@ int trace_ops_read(struct trace_ops *t, const char *path, struct err *err)
     if (!rc && info.simulated && !t->takes_simulated)
         rc = simulated_refuse(path, err);
     if (!rc)
-        rc = take_gpu(t, &info, path, err);
+        rc = trace_ops_gpu(t, info.gpu, path, err);
     if (!rc)
         describe_all(&r, first);
     t->traces += !rc;

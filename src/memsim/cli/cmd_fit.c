@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/file_write.h"
@@ -14,6 +15,8 @@
 #include "fits/cost_fit.h"
 #include "fitting/fit_eval.h"
 #include "fitting/fit_trace.h"
+#include "fitting/run_ops.h"
+#include "memsim/run/run.h"
 
 struct values {
     const char *output;
@@ -50,12 +53,13 @@ static const struct option_row rows[] = {
 
 static const struct options options = {
     .command = "memsim fit",
-    .operands = "OPS.csv...|TRACE.json[.gz]...",
+    .operands = "OPS.csv...|TRACE.json[.gz]...|DIR...",
     .summary = "Fits the cost models of a GPU to measured times of operators. "
                "Prints their\nerrors on held-out shapes. Of traces of "
-               "PyTorch's profiler it keeps the times\nof kernels and "
-               "products that recur, and how much the GPU's models are off "
-               "for\nothers. `memsim run --fit FILE' uses the fit.",
+               "PyTorch's profiler, and of runs of\n`memsim run --real', it "
+               "keeps the times of kernels and products that recur, and\nhow "
+               "much the GPU's models are off for others. `memsim run --fit "
+               "FILE' uses the\nfit.",
     .rows = rows,
     .wanted = "no table of measured operators and no trace given",
     .operands_min = 1,
@@ -106,14 +110,39 @@ static int eval_rows(const struct values *values, const struct ops *ops,
 
 /* --- traces --------------------------------------------------------------- */
 
+/* Is PATH a run's directory, or a trace of it? */
+static bool is_run(const char *path)
+{
+    struct stat st;
+
+    return run_is_trace(path) || (!stat(path, &st) && S_ISDIR(st.st_mode));
+}
+
+static int read_run(const char *path, struct trace_ops *ops, struct err *err)
+{
+    const struct run_trace *t = NULL;
+    struct run run;
+    int rc = run_open(&run, path, err);
+
+    if (!rc && !run_next(&run, NULL))
+        rc = err_set(err, "%s: no traces in it; give a directory of `memsim "
+                          "run --real -o'",
+                     path);
+    while (!rc && (t = run_next(&run, t)))
+        rc = run_ops_read(ops, t->path, err);
+    run_close(&run);
+    return rc;
+}
+
 static int read_traces(const struct operands *files, struct trace_ops *ops,
                        struct err *err)
 {
     for (int i = 0; i < files->count; i++) {
-        if (!trace_ops_is_trace(files->values[i]))
-            return err_set(err, "%s: give traces or tables, not both",
-                           files->values[i]);
-        if (trace_ops_read(ops, files->values[i], err))
+        const char *path = files->values[i];
+        if (!trace_ops_is_trace(path) && !is_run(path))
+            return err_set(err, "%s: give traces or tables, not both", path);
+        if (is_run(path) ? read_run(path, ops, err)
+                         : trace_ops_read(ops, path, err))
             return -1;
     }
     return 0;
@@ -270,7 +299,7 @@ int cmd_fit(int argc, char **argv)
     if (status >= 0)
         return status;
     if (check_inputs(&values, &operands, &err) ||
-        (trace_ops_is_trace(operands.values[0])
+        (trace_ops_is_trace(operands.values[0]) || is_run(operands.values[0])
              ? run_traces(&values, &operands, &err)
              : run_tables(&values, &operands, &err)))
         return cmd_fail(CMD_FAILED, &err);
