@@ -43,8 +43,8 @@ bool trace_ops_is_trace(const char *file);
  * before. */
 int trace_ops_read(struct trace_ops *t, const char *path, struct err *err);
 
-/* For readers of other files: adds a kernel called NAME, without grid, block and
- * work; NULL with ERR set: there are too many. The second: the file PATH is of
+/* For readers of other files: adds a kernel called NAME, without grid, block
+ * and work; NULL with ERR set: there are too many. The second: PATH is of
  * GPU; it returns 0, or -1 with ERR set where those before are of another. */
 struct trace_kernel *trace_ops_add(struct trace_ops *t, const char *name,
                                    uint64_t ns, struct err *err);
