@@ -221,6 +221,7 @@ class Formula:
 
     def __init__(self, tell):
         self.tell, self.running, self.job = tell, {}, self
+        self.limit_s = None
         self.count = 0
 
     def key(self, point):

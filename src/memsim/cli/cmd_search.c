@@ -18,7 +18,7 @@ struct search_options {
     const char *python, *output, *json, *csv, *html, *goal, *price, *price_kind,
         *submit;
     int strategy, storage;
-    uint32_t jobs, trials, seed, patience;
+    uint32_t jobs, trials, seed, patience, trial_timeout;
     bool no_prune, quiet;
     struct job_options job;
     struct launch_options launch;
@@ -52,6 +52,9 @@ struct search_options {
      .maximum = 1000000,                                                       \
      .help = "end when the best five did not change for N trials; 0:\n"        \
              "never (default 20, exhaustive: 0)"},                             \
+    {"trial-timeout", 0, OPTION_COUNT, "SECONDS", ROW(trial_timeout),          \
+     .minimum = 1, .maximum = 1000000,                                         \
+     .help = "end a trial after this time (default: never)"},                  \
     {"seed", 0, OPTION_COUNT, "N", ROW(seed), .maximum = INT32_MAX,            \
      .help = "of the strategy's random numbers (default 0)"},                  \
     {"no-prune", 0, OPTION_FLAG, NULL, ROW(no_prune),                          \

@@ -35,7 +35,7 @@ def parse(words):
     for name in ("output", "json", "csv", "html", "goal", "price",
                  "price-kind", "strategy", "storage", "names", "submit"):
         parser.add_argument(f"--{name}")
-    for name in ("jobs", "trials", "patience", "seed"):
+    for name in ("jobs", "trials", "patience", "seed", "trial-timeout"):
         parser.add_argument(f"--{name}", type=int)
     for name in ("quiet", "no-prune"):
         parser.add_argument(f"--{name}", action="store_true")
@@ -178,8 +178,10 @@ class Setting:
                                    options.storage or "journal",
                                    options.seed or 0)
         jobs = options.jobs or 1
-        runner = submit.Submitted(self.job, store, jobs, options.submit) \
-            if options.submit else trials.Local(self.job, store, jobs)
+        limit_s = options.trial_timeout
+        runner = submit.Submitted(self.job, store, jobs, options.submit,
+                                  limit_s) if options.submit else \
+            trials.Local(self.job, store, jobs, limit_s)
         return Search(self.objective, strategy, self.pruner, runner, store,
                       show, self.limit(), self.patience())
 

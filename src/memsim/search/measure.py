@@ -2,12 +2,13 @@
 """What a search keeps of a run's JSON: some figures, not its lists."""
 
 # The outcomes of a trial, and how they are called where they are counted.
-FITS = "fits"
+FITS, TIMEOUT = "fits", "timeout"
 OUTCOMES = {FITS: "fit", "grows": "memory grows", "oom": "out of memory",
             "over-limit": "over the limit of memory",
             "host-memory": "too much host memory", "failed": "failed",
-            "unknown": "unknown", "none": "used no GPU"}
+            TIMEOUT: "over the time limit", "unknown": "unknown", "none": "used no GPU"}
 OUT_OF_MEMORY = ("oom", "over-limit")
+NO_VERDICT = ("failed", "unknown", "none", TIMEOUT)
 PRINTED = 2000
 
 

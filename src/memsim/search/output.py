@@ -6,7 +6,7 @@ import json
 import sys
 
 from .front import pareto
-from .measure import OUTCOMES
+from .measure import NO_VERDICT, OUTCOMES
 from .objective import GOALS
 from .store import write_whole
 from .values import as_text
@@ -143,7 +143,7 @@ def counts(search, total):
 def failures(search):
     """Lines: what failed for other reasons than memory."""
     failed = [t for t in search.trials
-              if t.told["outcome"] in ("failed", "unknown", "none")]
+              if t.told["outcome"] in NO_VERDICT]
     lines = []
     for trial in failed[:FAILURES]:
         printed = trial.printed.strip().splitlines()

@@ -5,6 +5,8 @@ from collections import Counter
 
 from . import SearchError
 from . import trials as runs
+from .measure import TIMEOUT
+from .store import is_cut
 from .values import as_text
 
 TOP = 5           # the best ones, which have to stay the same
@@ -90,7 +92,7 @@ class Search:
         if not whole and not any(t.told.get("gpu") for t in self.trials):
             runs.refuse_memsim(trial)
         if len(self.trials) == FAILED_MAX and \
-                all(t.told["outcome"] in ("failed", "none")
+                all(t.told["outcome"] in ("failed", "none", TIMEOUT)
                     for t in self.trials):
             self.ended = f"the first {FAILED_MAX} trials all failed"
             return True
@@ -103,7 +105,7 @@ class Search:
         if trial is None:
             return False
         record = self.store.load(trial.key)
-        if record:
+        if record and not is_cut(record, self.runner.limit_s):
             trial.take(record)
             self._judge(trial)
         else:

@@ -9,6 +9,7 @@ import os
 import shutil
 
 from . import SearchError
+from .measure import TIMEOUT
 
 FORMAT = 1
 PART = ".part"  # a file that is being written
@@ -51,6 +52,28 @@ def save_record(directory, key, record):
                 json.dumps({"format": FORMAT, **record}, indent=1) + "\n")
 
 
+def load_record(directory, key):
+    """What was kept as KEY; None: nothing, or no whole file."""
+    try:
+        with open(os.path.join(directory, "trials", f"{key}.json"),
+                  encoding="utf-8") as file:
+            record = json.load(file)
+    except (OSError, ValueError):
+        return None
+    if not isinstance(record, dict) or record.get("format") != FORMAT \
+            or not isinstance(record.get("measure"), dict):
+        return None
+    return record
+
+
+def is_cut(record, limit_s):
+    """Whether RECORD is of a trial that was ended before LIMIT_S (None: ever)
+    was over."""
+    told = record["measure"]
+    return told["outcome"] == TIMEOUT and (limit_s is None or
+                                           told["limit_s"] < limit_s)
+
+
 class Store:
     """DIRECTORY, for one search at a time."""
 
@@ -85,20 +108,8 @@ class Store:
         self.lock.write(f"{os.getpid()}\n")
         self.lock.flush()
 
-    def _path(self, key):
-        return os.path.join(self.trials, f"{key}.json")
-
     def load(self, key):
-        """What was kept as KEY; None: nothing, or no whole file."""
-        try:
-            with open(self._path(key), encoding="utf-8") as file:
-                record = json.load(file)
-        except (OSError, ValueError):
-            return None
-        if not isinstance(record, dict) or record.get("format") != FORMAT \
-                or not isinstance(record.get("measure"), dict):
-            return None
-        return record
+        return load_record(self.directory, key)
 
     def save(self, key, record):
         save_record(self.directory, key, record)

@@ -11,7 +11,7 @@ import sys
 import time
 
 from . import SearchError
-from .store import ALIVE, JOB, LOST, write_whole
+from .store import ALIVE, JOB, LOST, is_cut, write_whole
 from .trials import GRACE_S, PRINTED, check_space
 
 PROGRAM = os.path.dirname(os.path.abspath(__file__))
@@ -174,10 +174,12 @@ def engine(text):
 
 
 class Submitted:
-    """Makes trials of JOB by ENGINE, MOST of them in flight."""
+    """Makes trials of JOB by ENGINE, MOST of them in flight, each for LIMIT_S
+    seconds at most; None: as long as it takes."""
 
-    def __init__(self, job, store, most, text):
+    def __init__(self, job, store, most, text, limit_s=None):
         self.job, self.store, self.most = job, store, most
+        self.limit_s = limit_s
         try:
             self.engine = engine(text)
         except ValueError as error:
@@ -195,7 +197,7 @@ class Submitted:
         write_whole(path, json.dumps({
             "key": trial.key, "point": trial.point, "cwd": os.getcwd(),
             "words": self.job.run_words(trial.point, report),
-            "report": report,
+            "report": report, "limit_s": self.limit_s,
             "environment": self.job.environment(trial.point)}))
         flight = Flight(trial, path)
         self.running[trial.key] = (trial, flight)
@@ -210,7 +212,7 @@ class Submitted:
         """Gives the flight's trial its result. Returns whether it has
         figures; None: there is no result yet."""
         record = self.store.load(flight.trial.key)
-        if record:
+        if record and not is_cut(record, self.limit_s):
             flight.trial.take(record)
             flight.trial.known = False
             return True

@@ -8,13 +8,15 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 
 from . import SearchError
-from .measure import PRINTED, measure
+from .measure import OUT_OF_MEMORY, PRINTED, TIMEOUT, measure
 from .store import fail_write
 
 PR_SET_PDEATHSIG = 1
 GRACE_S = 10
+POLL_S = 0.1  # where trials have a time limit
 SPACE_LEAST = 1 << 20  # what a report takes, in bytes
 
 
@@ -95,9 +97,10 @@ def tail(path):
         return file.read().decode("utf-8", "replace")
 
 
-def finish(trial, directory, status):
-    """Gives TRIAL the figures of its run in DIRECTORY, which is removed.
-    Returns whether there are any."""
+def finish(trial, directory, status, late_s=None):
+    """Gives TRIAL the figures of its run in DIRECTORY, which is removed. LATE_S:
+    the time after which it was ended; None: it ended itself. Returns whether
+    there are any."""
     trial.printed = tail(os.path.join(directory, "printed"))
     try:
         with open(os.path.join(directory, "report.json"),
@@ -108,6 +111,10 @@ def finish(trial, directory, status):
     except (OSError, ValueError):
         trial.told = {"outcome": "failed", "exit_status": status, "gpus": 0}
         whole = False
+    if late_s and trial.told["outcome"] not in OUT_OF_MEMORY:
+        trial.told.update(outcome=TIMEOUT, limit_s=late_s)
+        trial.printed += f"\nended after {late_s} s (--trial-timeout)\n"
+        whole = True
     if trial.told["outcome"] == "fits":
         trial.printed = ""
     shutil.rmtree(directory, ignore_errors=True)
@@ -122,14 +129,43 @@ def check_space(directory):
         fail_write(directory, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
 
 
-class Local:
-    """Runs trials of JOB on this machine, MOST at a time."""
+class Run:
+    """A process of a trial, on part PLACE of the CPUs, which writes to
+    DIRECTORY. LIMIT_S: when it is ended; None: never."""
 
-    def __init__(self, job, store, most):
+    def __init__(self, process, place, directory, limit_s):
+        self.process, self.place = process, place
+        self.directory, self.limit_s = directory, limit_s
+        self.end_s = time.monotonic() + limit_s if limit_s else None
+        self.late = False
+
+    def check(self):
+        """Ends it where its time is over: first so that memsim reports."""
+        if self.end_s is None or time.monotonic() < self.end_s:
+            return
+        signal_group(self.process,
+                     signal.SIGKILL if self.late else signal.SIGTERM)
+        self.late = True
+        self.end_s += GRACE_S
+
+
+def signal_group(process, number):
+    try:
+        os.killpg(process.pid, number)
+    except ProcessLookupError:
+        pass
+
+
+class Local:
+    """Runs trials of JOB on this machine, MOST at a time, each for LIMIT_S
+    seconds at most; None: as long as it takes."""
+
+    def __init__(self, job, store, most, limit_s=None):
         self.job, self.store, self.most = job, store, most
+        self.limit_s = limit_s
         self.parts = cpu_parts(most)
         self.warm = make_warm()
-        self.running = {}  # pid: (trial, process, place, directory)
+        self.running = {}  # pid: (trial, Run)
 
     def has_room(self):
         return len(self.running) < self.most
@@ -143,7 +179,7 @@ class Local:
         words = self.job.run_words(trial.point,
                                    os.path.join(directory, "report.json"))
         place = min(set(range(self.most)) -
-                    {each[2] for each in self.running.values()})
+                    {run.place for _, run in self.running.values()})
         parent = os.getpid()
         with open(os.path.join(directory, "printed"), "wb") as printed:
             process = subprocess.Popen(
@@ -151,17 +187,33 @@ class Local:
                 stderr=subprocess.STDOUT, start_new_session=True,
                 env=self.environment(trial),
                 preexec_fn=lambda: prepare_child(parent, self.parts[place]))
-        self.running[process.pid] = (trial, process, place, directory)
+        self.running[process.pid] = (trial, Run(process, place, directory,
+                                                self.limit_s))
+
+    def _ended(self):
+        """The process that has ended; None: look again."""
+        options = os.WEXITED | os.WNOWAIT
+        if not self.limit_s:
+            return os.waitid(os.P_ALL, 0, options).si_pid
+        found = os.waitid(os.P_ALL, 0, options | os.WNOHANG)
+        if found:
+            return found.si_pid
+        for _, run in self.running.values():
+            run.check()
+        time.sleep(POLL_S)
+        return None
 
     def wait(self):
         """Waits for one to end: (trial, whether it has figures)."""
         while True:
-            pid = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT).si_pid
+            pid = self._ended()
             if pid in self.running:
                 break
-            os.waitpid(pid, 0)
-        trial, process, _, directory = self.running.pop(pid)
-        whole = finish(trial, directory, process.wait())
+            if pid:
+                os.waitpid(pid, 0)
+        trial, run = self.running.pop(pid)
+        whole = finish(trial, run.directory, run.process.wait(),
+                       run.limit_s if run.late else None)
         if not whole:
             check_space(self.store.directory)
         return trial, whole
@@ -169,14 +221,11 @@ class Local:
     def stop(self):
         """Ends those that run; memsim passes the signal on."""
         for number in signal.SIGTERM, signal.SIGKILL:
-            for _, process, _, _ in self.running.values():
+            for _, run in self.running.values():
+                signal_group(run.process, number)
+            for _, run in self.running.values():
                 try:
-                    os.killpg(process.pid, number)
-                except ProcessLookupError:
-                    pass
-            for _, process, _, _ in self.running.values():
-                try:
-                    process.wait(GRACE_S)
+                    run.process.wait(GRACE_S)
                 except subprocess.TimeoutExpired:
                     break
             else:

@@ -13,9 +13,10 @@ import sys
 import tempfile
 import threading
 
-from .store import ALIVE, LOST, save_record, write_whole
-from .trials import (Interrupted, Trial, catch_signals, finish,
-                     ignore_signals)
+from .store import (ALIVE, LOST, is_cut, load_record, save_record,
+                    write_whole)
+from .trials import (GRACE_S, Interrupted, Trial, catch_signals, finish,
+                     ignore_signals, signal_group)
 
 BEAT_S = 5
 
@@ -32,8 +33,22 @@ def beat(path, ended):
             return
 
 
+def wait(process, limit_s):
+    """Waits for the end of PROCESS, which comes after LIMIT_S (None: ever) at
+    the latest. Returns (its status, LIMIT_S or None: it ended itself)."""
+    try:
+        return process.wait(limit_s), None
+    except subprocess.TimeoutExpired:
+        signal_group(process, signal.SIGTERM)
+    try:
+        process.wait(GRACE_S)
+    except subprocess.TimeoutExpired:
+        signal_group(process, signal.SIGKILL)
+    return process.wait(), limit_s
+
+
 def run(job, scratch):
-    """Runs JOB in SCRATCH. Returns its status."""
+    """Runs JOB in SCRATCH. Returns what wait() does."""
     report = os.path.join(scratch, "report.json")
     with open(os.path.join(scratch, "printed"), "wb") as printed:
         process = subprocess.Popen(
@@ -43,7 +58,7 @@ def run(job, scratch):
             env={**os.environ, **job["environment"]})
     try:
         catch_signals()
-        return process.wait()
+        return wait(process, job.get("limit_s"))
     except Interrupted:
         ignore_signals()
         os.killpg(process.pid, signal.SIGTERM)
@@ -60,8 +75,9 @@ def do(directory, job):
                                args=(os.path.join(mine, ALIVE), ended))
     beating.start()
     scratch = tempfile.mkdtemp(prefix="memsim-search-")
+    late_s = None
     try:
-        status = run(job, scratch)
+        status, late_s = run(job, scratch)
     except OSError as error:
         with open(os.path.join(scratch, "printed"), "w",
                   encoding="utf-8") as file:
@@ -70,7 +86,7 @@ def do(directory, job):
     except Interrupted as signalled:
         shutil.rmtree(scratch, ignore_errors=True)
         return 128 + signalled.args[0]
-    if finish(trial, scratch, status):
+    if finish(trial, scratch, status, late_s):
         save_record(directory, trial.key, trial.record())
     elif os.path.isdir(mine):
         write_whole(os.path.join(mine, LOST), json.dumps(trial.record()))
@@ -88,7 +104,7 @@ def main(path):
               "wait for this trial any more", file=sys.stderr)
         return 1
     directory = os.path.dirname(os.path.dirname(os.path.dirname(path)))
-    if os.path.exists(os.path.join(directory, "trials",
-                                   f"{job['key']}.json")):
+    record = load_record(directory, job["key"])
+    if record and not is_cut(record, job.get("limit_s")):
         return 0
     return do(directory, job)
