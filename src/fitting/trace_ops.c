@@ -10,28 +10,24 @@
 #include "common/base/simulated.h"
 #include "common/base/xmalloc.h"
 #include "common/profile/kineto_read.h"
-#include "fitting/trace_shape.h"
-#include "kernels/kernel.h"
+#include "kernels/work.h"
+#include "shapes/shapes.h"
 
 #define KERNELS_MAX (1u << 28)
-#define NONE        UINT32_MAX
 
-/* An operator with shapes, by its External id. The texts are names. */
-struct operator {
-    int64_t id;
-    uint32_t name, dims, types, strides; /* STRIDES: NONE, not told */
-    uint32_t kernels;  /* that it launched */
-    size_t product;    /* index + 1 of its kernel with the shape; 0: none */
+/* Where a kernel is among all of its trace. */
+struct place {
+    int64_t operator; /* its External id */
+    int64_t start_ns;
+    size_t kernel; /* from the trace's first one on */
 };
 
 struct reading {
     struct trace_ops *t;
     struct err *err;
-    struct operator *operators;
+    struct shapes shapes;
+    struct place *places;
     size_t count, capacity;
-    struct map by_id; /* index + 1 */
-    int64_t *ids;     /* of the kernels' operators, from FIRST on */
-    size_t id_count, id_capacity;
 };
 
 static uint32_t name_id(struct trace_ops *t, const char *text)
@@ -46,36 +42,6 @@ static uint32_t name_id(struct trace_ops *t, const char *text)
     t->names[t->name_count++] = xstrdup(text);
     map_put(&t->name_ids, key, (void *)(uintptr_t)t->name_count);
     return (uint32_t)t->name_count - 1;
-}
-
-static void add_operator(struct reading *r, const struct kineto_event *e)
-{
-    if (!e->input_dims || !e->input_types || e->external_id == KINETO_NONE)
-        return;
-    xgrow(&r->operators, r->count, &r->capacity, sizeof *r->operators);
-    r->operators[r->count++] = (struct operator){
-        .id = e->external_id,
-        .name = name_id(r->t, e->name),
-        .dims = name_id(r->t, e->input_dims),
-        .types = name_id(r->t, e->input_types),
-        .strides = e->input_strides ? name_id(r->t, e->input_strides) : NONE,
-    };
-    map_put(&r->by_id, (uint64_t)e->external_id, (void *)(uintptr_t)r->count);
-}
-
-/* The family and the type, as far as name and grid say. */
-static void describe_launch(struct trace_kernel *k, const char *name)
-{
-    const struct trace_launch launch = {
-        .grid_x_y = trace_pack(k->grid[0], k->grid[1]),
-        .grid_z_block_x = trace_pack(k->grid[2], k->block[0]),
-        .block_y_z = trace_pack(k->block[1], k->block[2]),
-        .shared_bytes_rule = trace_pack(0, TRACE_RULE_NONE),
-    };
-    const uint64_t *fields = (const uint64_t *)&launch;
-    const struct op op = op_of_record(TRACE_LAUNCH, fields);
-
-    work_describe(&op, name, &k->work);
 }
 
 struct trace_kernel *trace_ops_add(struct trace_ops *t, const char *name,
@@ -104,9 +70,10 @@ static int add_kernel(struct reading *r, const struct kineto_event *e)
         return -1;
     memcpy(k->grid, e->grid, sizeof k->grid);
     memcpy(k->block, e->block, sizeof k->block);
-    describe_launch(k, e->name);
-    xgrow(&r->ids, r->id_count, &r->id_capacity, sizeof *r->ids);
-    r->ids[r->id_count++] = e->external_id;
+    xgrow(&r->places, r->count, &r->capacity, sizeof *r->places);
+    r->places[r->count] =
+        (struct place){e->external_id, e->start_ns, r->count};
+    r->count++;
     return 0;
 }
 
@@ -117,73 +84,62 @@ static int take_event(void *context, const struct kineto_event *e)
     if (e->phase != 'X')
         return 0;
     if (e->category == KINETO_OPERATOR)
-        add_operator(r, e);
+        shapes_add(&r->shapes, e);
     if (e->category == KINETO_KERNEL)
         return add_kernel(r, e);
     return 0;
 }
 
-static struct operator *operator_of(const struct reading *r, size_t kernel)
+static int compare_places(const void *a, const void *b)
 {
-    void *known = r->ids[kernel] == KINETO_NONE
-                      ? NULL
-                      : map_get(&r->by_id, (uint64_t)r->ids[kernel]);
+    const struct place *x = a, *y = b;
 
-    return known ? &r->operators[(uintptr_t)known - 1] : NULL;
+    if (x->start_ns != y->start_ns)
+        return x->start_ns < y->start_ns ? -1 : 1;
+    return (x->kernel > y->kernel) - (x->kernel < y->kernel);
 }
 
-/* A product's kernels are one piece of work: that of the first. */
-static void describe_product(struct reading *r, struct operator *o,
-                             struct trace_kernel *k,
-                             const struct trace_tensors *tensors)
-{
-    char *const *names = r->t->names;
-
-    if (o->product) {
-        r->t->kernels[o->product - 1].op_ns += k->ns;
-        k->work = (struct work){.family = WORK_NOTHING};
-        return;
-    }
-    k->known = trace_describe_product(names[o->name], names[k->name], tensors,
-                                      &k->work);
-    if (k->known)
-        o->product = (size_t)(k - r->t->kernels) + 1;
-}
-
-static bool is_gemm(const char *name)
-{
-    struct work_kernel kernel;
-
-    work_kernel_read(name, &kernel);
-    return kernel_family(&kernel) == WORK_GEMM;
-}
-
-static void describe_kernel(struct reading *r, struct operator *o,
+/* The work of K by its operator, as far as that says it. */
+static void describe_kernel(struct reading *r, int64_t operator,
                             struct trace_kernel *k)
 {
-    char *const *names = r->t->names;
-    struct trace_tensors tensors;
+    const char *name = r->t->names[k->name];
+    struct trace_launch launch = {
+        .grid_x_y = trace_pack(k->grid[0], k->grid[1]),
+        .grid_z_block_x = trace_pack(k->grid[2], k->block[0]),
+        .block_y_z = trace_pack(k->block[1], k->block[2]),
+        .shared_bytes_rule = trace_pack(0, TRACE_RULE_NONE),
+    };
 
-    if (!trace_tensors_read(&tensors, names[o->dims], names[o->types],
-                            o->strides == NONE ? NULL : names[o->strides]))
-        return;
-    if (trace_is_product(names[o->name]) && is_gemm(names[k->name]))
-        describe_product(r, o, k, &tensors);
-    else if (o->kernels == 1)
-        k->known = trace_describe_bytes(&tensors, &k->work);
+    shapes_describe(&r->shapes, operator, name, &launch);
+    const struct op op =
+        op_of_record(TRACE_LAUNCH, (const uint64_t *)&launch);
+    work_describe(&op, name, &k->work);
+    k->known =
+        k->work.source == WORK_EXACT || k->work.source == WORK_RULE;
 }
 
+/* The kernels of a library's call are one piece of work: that of the first. */
 static void describe_all(struct reading *r, size_t first)
 {
-    for (size_t i = 0; i < r->id_count; i++) {
-        struct operator *o = operator_of(r, i);
-        if (o)
-            o->kernels++;
-    }
-    for (size_t i = 0; i < r->id_count; i++) {
-        struct operator *o = operator_of(r, i);
-        if (o)
-            describe_kernel(r, o, &r->t->kernels[first + i]);
+    struct trace_kernel *kernels = r->t->kernels + first, *head = NULL;
+
+    if (r->count)
+        qsort(r->places, r->count, sizeof *r->places, compare_places);
+    for (size_t i = 0; i < r->count; i++)
+        shapes_note(&r->shapes, r->places[i].operator,
+                    r->t->names[kernels[r->places[i].kernel].name]);
+    for (size_t i = 0; i < r->count; i++) {
+        struct trace_kernel *k = &kernels[r->places[i].kernel];
+        describe_kernel(r, r->places[i].operator, k);
+        if (!k->work.is_part) {
+            head = k;
+            continue;
+        }
+        if (head)
+            head->op_ns += k->ns;
+        k->work = (struct work){.family = WORK_NOTHING};
+        k->known = false;
     }
 }
 
@@ -232,9 +188,8 @@ int trace_ops_read(struct trace_ops *t, const char *path, struct err *err)
         describe_all(&r, first);
     t->traces += !rc;
     t->simulated |= !rc && info.simulated;
-    free(r.operators);
-    free(r.ids);
-    map_fini(&r.by_id);
+    free(r.places);
+    shapes_fini(&r.shapes);
     return rc;
 }
 

@@ -163,6 +163,8 @@ void work_describe_launch(const struct op *op, const struct work_kernel *kernel,
             (uint32_t)(launch.block[0] * launch.block[1] * launch.block[2]),
         .shared_bytes = launch.shared_bytes,
     };
+    if (launch.rule == TRACE_RULE_WORK && work_unpack(launch.words, work))
+        return;
     if (!row) {
         blocks_describe(&launch, work);
         return;

@@ -172,6 +172,8 @@ struct work {
     uint32_t direction; /* enum trace_direction, of a copy */
     bool pinned;        /* the host side of a copy */
     bool is_recurrent;  /* of WORK_OTHER: a recurrent network */
+    bool is_part; /* a further kernel of a call that a kernel before it has the
+                     work of: it costs nothing more */
     uint8_t sort;       /* enum work_sort */
     uint8_t rate;       /* enum work_rate */
     union {

@@ -140,6 +140,19 @@ bool work_text_has(const struct op *op, const char *word);
 /* Bytes of an element of cudaDataType NUMBER, 0 for one that is not known. */
 uint32_t work_data_type(uint64_t number, enum work_type *type);
 
+/* The arithmetic and the bytes of WORK, whose family, element and shape are
+ * set: of a product (BYTES: of an element of A, B and the result; ACCUMULATES:
+ * the result is read, too), a convolution, a recurrent network (work_math.c). */
+void work_gemm_moves(const uint32_t bytes[3], bool accumulates,
+                     struct work *work);
+void work_convolution_moves(uint64_t out_depth, struct work *work);
+void work_recurrent_moves(struct work *work);
+
+/* work_pack.c: WORK of TRACE_RULE_WORK as a launch's words; and back, into WORK
+ * whose grid and block are set. Returns false where the words are none. */
+void work_pack(const struct work *work, uint64_t words[TRACE_LAUNCH_WORDS]);
+bool work_unpack(const uint64_t words[TRACE_LAUNCH_WORDS], struct work *work);
+
 /* work_math.c: transforms, factorisations, sparse products and recurrent
  * networks. False where NAME is none that is known. */
 bool work_math(const struct op *op, const char *name, struct work *work);

@@ -110,6 +110,23 @@ static void gemm_shape(const struct trace_gemm *r, struct work_gemm *g)
     g->shared_b = g->batch > 1 && r->stride_c && !r->stride_a;
 }
 
+void work_gemm_moves(const uint32_t bytes[3], bool accumulates,
+                     struct work *work)
+{
+    const struct work_gemm *g = &work->gemm;
+    double m = (double)g->m, n = (double)g->n, k = (double)g->k;
+    double batch = (double)g->batch;
+
+    work->elements = g->m * g->n * g->batch;
+    work->flops = 2 * m * n * k * batch;
+    work->read_bytes = (g->shared_a ? 1 : batch) * m * k * bytes[0] +
+                       (g->shared_b ? 1 : batch) * k * n * bytes[1];
+    if (accumulates)
+        work->read_bytes += batch * m * n * bytes[2];
+    work->written_bytes = batch * m * n * bytes[2];
+    epilogue_add(g, batch, work);
+}
+
 void work_gemm(const struct op *op, struct work *work)
 {
     const struct trace_gemm *r = RECORD_OF(op, GEMM, gemm);
@@ -121,22 +138,14 @@ void work_gemm(const struct op *op, struct work *work)
 
     gemm_shape(r, g);
     g->out_bytes = c->bytes;
-    double m = (double)g->m, n = (double)g->n, k = (double)g->k;
-    double batch = (double)g->batch;
     work->family = WORK_GEMM;
     work->element_bytes = a->bytes;
     work->type = (enum work_type)a->type;
     if (work->type == WORK_FP32)
         work->type =
             fp32_arithmetic(r->compute_scale & UINT32_MAX, r->math_mode);
-    work->elements = g->m * g->n * g->batch;
-    work->flops = 2 * m * n * k * batch;
-    work->read_bytes = (g->shared_a ? 1 : batch) * m * k * a->bytes +
-                       (g->shared_b ? 1 : batch) * k * n * b->bytes;
-    if (r->accumulates)
-        work->read_bytes += batch * m * n * c->bytes;
-    work->written_bytes = batch * m * n * c->bytes;
-    epilogue_add(g, batch, work);
+    work_gemm_moves((const uint32_t[]){a->bytes, b->bytes, c->bytes},
+                    r->accumulates, work);
 }
 
 /* --- text of dimensions --------------------------------------------------- */
@@ -248,6 +257,25 @@ static bool convolution_shape(const struct op *op, struct work_convolution *c)
     return true;
 }
 
+void work_convolution_moves(uint64_t out_depth, struct work *work)
+{
+    const struct work_convolution *c = &work->convolution;
+    double in = (double)c->n * (double)c->c * (double)c->d * (double)c->h *
+                (double)c->w;
+    double filter = (double)c->k * (double)(c->c / c->groups) * (double)c->t *
+                    (double)c->r * (double)c->s;
+    double out = (double)c->n * (double)c->k * (double)out_depth *
+                 (double)c->out_h * (double)c->out_w;
+    double written = work->family == WORK_CONVOLUTION_DGRAD   ? in
+                     : work->family == WORK_CONVOLUTION_WGRAD ? filter
+                                                              : out;
+
+    work->elements = (uint64_t)written;
+    work->flops = 2 * out * filter / (double)(c->k ? c->k : 1);
+    work->written_bytes = written * work->element_bytes;
+    work->read_bytes = (in + filter + out - written) * work->element_bytes;
+}
+
 void work_convolution(const struct op *op, struct work *work)
 {
     static const enum work_family families[] = {WORK_CONVOLUTION_FORWARD,
@@ -267,18 +295,7 @@ void work_convolution(const struct op *op, struct work *work)
         return;
     }
     unsigned dimensions = text_numbers(op, "y", y);
-    double depth = dimensions > 4 ? (double)y[2] : 1;
-    double in = (double)c->n * (double)c->c * (double)c->d * (double)c->h *
-                (double)c->w;
-    double filter = (double)c->k * (double)(c->c / c->groups) * (double)c->t *
-                    (double)c->r * (double)c->s;
-    double out = (double)c->n * (double)c->k * depth * (double)c->out_h *
-                 (double)c->out_w;
-    double written = operation == 1 ? in : operation == 2 ? filter : out;
-    work->elements = (uint64_t)written;
-    work->flops = 2 * out * filter / (double)(c->k ? c->k : 1);
-    work->written_bytes = written * work->element_bytes;
-    work->read_bytes = (in + filter + out - written) * work->element_bytes;
+    work_convolution_moves(dimensions > 4 ? y[2] : 1, work);
 }
 
 /* --- attention ------------------------------------------------------------ */

@@ -169,19 +169,15 @@ static void set_recurrent_type(const struct op *op, struct work *work)
 
 /* Layer by layer, the gates of each token from its input and from the state:
  * two products; backward, of data or of weights, as many again. */
-static bool describe_recurrent(const struct op *op, call_record *r,
-                               enum work_pass pass, struct work *work)
+void work_recurrent_moves(struct work *work)
 {
     struct work_recurrent *shape = &work->recurrent;
-
-    if (!recurrent_shape(op, r, pass, shape))
-        return false;
     double tokens = (double)shape->tokens, hidden = (double)shape->hidden;
     double layers = (double)shape->layers, gates = shape->gates;
     double first = (double)shape->input, later = hidden * shape->directions;
     double inputs = first + (layers - 1) * later + layers * hidden;
     double weights = shape->directions * gates * hidden * inputs;
-    set_recurrent_type(op, work);
+
     shape->type_bytes = work->element_bytes;
     work->elements = whole(tokens * later);
     work->flops = 2 * tokens * weights;
@@ -190,6 +186,15 @@ static bool describe_recurrent(const struct op *op, call_record *r,
     work->written_bytes = work->element_bytes * tokens * layers * later * gates;
     work->is_recurrent = true;
     work->source = WORK_EXACT;
+}
+
+static bool describe_recurrent(const struct op *op, call_record *r,
+                               enum work_pass pass, struct work *work)
+{
+    if (!recurrent_shape(op, r, pass, &work->recurrent))
+        return false;
+    set_recurrent_type(op, work);
+    work_recurrent_moves(work);
     return true;
 }
 

@@ -300,7 +300,8 @@ static void price_work(struct pricer *p, const struct op *op,
         work_describe(op, trace_names_get(names, op->name), &work);
     price->family = work.family;
     price->type = work.type;
-    price->flops = work.flops;
+    price->flops = work.is_part ? 0 : work.flops;
+    price->is_part = work.is_part;
     if (work.family == WORK_NOTHING)
         return;
     if (!kernel || !image || !image->kernel_count ||

@@ -70,6 +70,11 @@ struct cost_answer price_move(struct price_move *m, const struct op *op,
     if (known) {
         ratio = (double)there->answer.ns / (double)own.answer.ns;
         band = fmax(band_of(&own.answer), band_of(&there->answer));
+        m->call_ratio = ratio;
+        m->call_band = band;
+    } else if (there->is_part && m->call_ratio > 0) {
+        ratio = m->call_ratio;
+        band = m->call_band;
     }
     double ns = (double)measured_ns * ratio;
     return (struct cost_answer){

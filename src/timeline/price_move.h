@@ -10,6 +10,8 @@
 struct price_move {
     struct pricer *own;      /* of the GPU that was measured; NULL: none */
     double memory, products; /* how much slower the other one is at most */
+    double call_ratio, call_band; /* of the last call whose shape is known; its
+                                     further kernels have them, too */
 };
 
 /* From the GPU of OWN to that of THERE; both are borrowed. */

@@ -89,10 +89,11 @@ struct simulation_effect {
                       when that is, the end of the step */
 };
 
-/* Says it of an operation; NAMES are the trace's. */
+/* Says it of an operation of FAMILY; NAMES are the trace's. */
 struct simulation_change {
     struct simulation_effect (*effect)(void *context, const struct op *op,
-                                       const struct trace_names *names);
+                                       const struct trace_names *names,
+                                       enum work_family family);
     void *context;
 };
 
@@ -130,6 +131,7 @@ struct simulation_options {
     uint32_t data_parallel; /* ranks that average gradients, to a reader of
                                traces; 0: as recorded */
     const struct simulation_change *change; /* of the job; NULL: none */
+    bool without_profiler; /* likewise: the host without the profiler's time */
     bool models; /* imported profiles: prices in place of what was measured */
     bool as_measured; /* likewise: collectives too, whatever the cluster */
     const struct price_options *own; /* of a profile that is played on another
@@ -159,6 +161,7 @@ struct simulation {
     uint64_t ops, end_ns;
     uint64_t host_ns; /* when the host had called the last operation */
     uint64_t measured_ns;  /* of a profile's operations that got a price ... */
+    uint64_t profiler_ns; /* that the profiler took of its host's time */
     uint64_t unmodelled_ns; /* ... and the part of which little is known */
     uint64_t seen_ns; /* the same in the program's own clock; 0: not known */
     double network_users; /* of a node at a time, by the prices of collectives

@@ -79,6 +79,8 @@ struct simulator {
     uint64_t origin_ns;       /* its first record */
     uint64_t measured_end_ns; /* the last end of what was called so far */
     int64_t drifts[PROFILE_THREADS]; /* of threads: simulated less measured */
+    uint64_t came[PROFILE_THREADS]; /* when each was last known to do something,
+                                       on the profile's clock; 0: never */
 };
 
 /* --- numbers --------------------------------------------------------------
@@ -119,6 +121,11 @@ bool simulator_host_settle(struct simulator *r, uint32_t thread);
 uint64_t simulator_profile_ns(struct simulator *r, uint32_t thread,
                               uint64_t time_ns);
 int64_t *simulator_drift(struct simulator *r, uint32_t thread);
+
+/* THREAD goes on at TIME_NS of the profile, after a wait; and comes to OP. */
+void simulator_profile_from(struct simulator *r, uint32_t thread,
+                            uint64_t time_ns);
+void simulator_profile_come(struct simulator *r, const struct op *op);
 
 /* The host is in a step whose times are the typical ones. */
 bool simulator_is_typical(const struct simulator *r);

@@ -163,6 +163,7 @@ static void profile_return(struct simulator *r, const struct op *op,
     *simulator_drift(r, op->thread) =
         (int64_t)(sim_now(r->sim, thread) + r->origin_ns) -
         (int64_t)(op->host_ns + op->held_ns + r->options.start_ns);
+    simulator_profile_from(r, op->thread, op->host_ns + op->held_ns);
 }
 
 /* --- calls ---------------------------------------------------------------- */
@@ -235,8 +236,10 @@ static void profile_call(struct simulator *r, const struct op *op,
 
     if (op->kind == OP_HOST_JOIN) {
         *simulator_drift(r, op->thread) = *simulator_drift(r, op->joined);
+        simulator_profile_from(r, op->thread, op->host_ns);
         return;
     }
+    simulator_profile_come(r, op);
     r->host_ns = simulator_profile_ns(r, op->thread, op->host_ns);
     if (works && op->measured)
         price_measured(r, op, price);

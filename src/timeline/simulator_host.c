@@ -72,12 +72,40 @@ uint32_t simulator_step(const struct simulator *r)
 /* --- imported profiles ----------------------------------------------------
  *
  * A thread's calls come as long after each other as they did, waits left out: a
- * thread is so much earlier or later than it was in the profile, which only a
- * wait changes. */
+ * thread is so much earlier or later than it was in the profile, which a wait
+ * changes, and another host. */
+
+static uint32_t profile_thread(uint32_t thread)
+{
+    return thread < PROFILE_THREADS ? thread : PROFILE_THREADS - 1;
+}
 
 int64_t *simulator_drift(struct simulator *r, uint32_t thread)
 {
-    return &r->drifts[thread < PROFILE_THREADS ? thread : PROFILE_THREADS - 1];
+    return &r->drifts[profile_thread(thread)];
+}
+
+void simulator_profile_from(struct simulator *r, uint32_t thread,
+                            uint64_t time_ns)
+{
+    r->came[profile_thread(thread)] = time_ns;
+}
+
+/* What passed on the thread since its last call is the host's own work: another
+ * host needs another time for it. */
+void simulator_profile_come(struct simulator *r, const struct op *op)
+{
+    uint64_t last = r->came[profile_thread(op->thread)];
+    uint64_t passed = last && op->host_ns > last ? op->host_ns - last : 0;
+    uint64_t own = passed;
+
+    r->t->profiler_ns += op->profiler_ns;
+    if (r->options.without_profiler)
+        own -= op->profiler_ns < passed ? op->profiler_ns : passed;
+    if (r->factor != FACTOR_ONE)
+        own = (uint64_t)((double)own * r->options.host_factor);
+    *simulator_drift(r, op->thread) += (int64_t)(own - passed);
+    simulator_profile_from(r, op->thread, op->host_ns);
 }
 
 uint64_t simulator_profile_ns(struct simulator *r, uint32_t thread,

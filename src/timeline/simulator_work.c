@@ -155,11 +155,12 @@ static void op_scale(struct sim_work *work, struct cost_answer *answer,
 }
 
 static struct simulation_effect effect_of(const struct simulator *r,
-                                          const struct op *op)
+                                          const struct op *op,
+                                          enum work_family family)
 {
     const struct simulation_change *c = r->options.change;
 
-    return c ? c->effect(c->context, op, op_trace_names(r->ops))
+    return c ? c->effect(c->context, op, op_trace_names(r->ops), family)
              : (struct simulation_effect){.factor = 1};
 }
 
@@ -270,7 +271,7 @@ void simulator_submit(struct simulator *r, const struct op *op,
                       uint32_t thread, uint32_t stream,
                       const struct price *price)
 {
-    const struct simulation_effect effect = effect_of(r, op);
+    const struct simulation_effect effect = effect_of(r, op, price->family);
     const struct delay_effect delay = simulator_delay_of(r, op, price);
     struct sim_work work = {
         .engine = price->engine,

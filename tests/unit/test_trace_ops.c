@@ -7,67 +7,6 @@
 #include "common/base/err.h"
 #include "common/catalogue/gpu.h"
 #include "fits/cost_fit.h"
-#include "fitting/trace_shape.h"
-
-#define BF16 "[c10::BFloat16,c10::BFloat16,c10::BFloat16,Scalar,Scalar]"
-
-TEST(a_product_is_described_by_its_shapes)
-{
-    struct trace_tensors t;
-    struct work work;
-
-    CHECK(trace_tensors_read(&t, "[[512],[141,512],[512,1024],[],[]]", BF16,
-                             "[[1],[512,1],[1,512],[],[]]"));
-    CHECK_UINT(t.count, 5);
-    CHECK(trace_describe_product("aten::addmm", "nvjet_TNT", &t, &work));
-    CHECK_UINT(work.family, WORK_GEMM);
-    CHECK_UINT(work.type, WORK_BF16);
-    CHECK_UINT(work.gemm.m, 141);
-    CHECK_UINT(work.gemm.k, 512);
-    CHECK_UINT(work.gemm.n, 1024);
-    CHECK(work.gemm.transpose_b && !work.gemm.transpose_a);
-    CHECK(work.flops == 2.0 * 141 * 512 * 1024);
-    CHECK(!trace_describe_product("aten::bmm", "gemm", &t, &work));
-}
-
-TEST(a_product_s_layout_is_in_its_kernel_s_name)
-{
-    static const struct {
-        const char *kernel;
-        bool a, b;
-    } kernels[] = {{"ampere_sgemm_128x64_tn", false, true},
-                   {"ampere_sgemm_128x64_nt", true, false},
-                   {"volta_sgemm_32x128_nn", false, false},
-                   {"cutlass_80_s161616gemm_bf16_128x2_tn_align8", false, true},
-                   {"nvjet_tst_128x256_64x4_h_bz_coopA_NTT", true, false},
-                   {"triton_mm", false, false}};
-
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
-        struct trace_tensors t;
-        struct work work;
-        CHECK(trace_tensors_read(&t, "[[8,4],[4,2]]", "[float,float]", NULL));
-        CHECK(trace_describe_product("aten::mm", kernels[i].kernel, &t, &work));
-        CHECK_UINT(work.gemm.transpose_a, kernels[i].a);
-        CHECK_UINT(work.gemm.transpose_b, kernels[i].b);
-    }
-}
-
-TEST(lists_that_are_none_do_no_harm)
-{
-    static const char *const lists[] = {
-        "",        "[",         "]",         "[[",      "[[]",
-        "[[1,",    "[[1,2",     "[[-1,2]]",  "[[1e99]]", "[[a,b],[c]]",
-        "[[[1]]]", "[,,,,]",    "[[1,2],,]", "[[1 2]]", "[[0,0],[0,0]]",
-        "[[1,2,3,4,5,6,7,8,9,10]]"};
-
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        struct trace_tensors t = {.count = 0};
-        struct work work = {.family = WORK_ELEMENTWISE};
-        trace_tensors_read(&t, lists[i], "[float,float]", lists[i]);
-        CHECK(!trace_describe_product("aten::mm", "gemm", &t, &work));
-        trace_describe_bytes(&t, &work);
-    }
-}
 
 /* --- fits ----------------------------------------------------------------- */
 

@@ -348,7 +348,7 @@ static int on_string(void *context, const unsigned char *text, size_t length)
 
     r->quiet_bytes = 0;
     if (r->list)
-        list_add(r, (const char *)text, length);
+        list_add(r, length ? (const char *)text : "-", length ? length : 1);
     else if (r->event_category)
         r->event.category = category_find(text, length);
     else if (r->event_phase)
@@ -397,6 +397,8 @@ static void args_key(struct reader *r, const unsigned char *key, size_t length)
         r->list = (char **)&r->event.input_types;
     else if (key_is(key, length, "Input Strides"))
         r->list = (char **)&r->event.input_strides;
+    else if (key_is(key, length, "Concrete Inputs"))
+        r->list = (char **)&r->event.concrete_inputs;
     r->list_start = r->text_used;
     r->list_depth = r->depth;
 }

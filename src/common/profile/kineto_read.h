@@ -29,9 +29,9 @@ struct kineto_event {
     enum kineto_category category;
     char phase;       /* 'X', 's', 'f', 'i', 'M', ...; 0: none */
     const char *name; /* these texts are the reader's: valid in the call */
-    /* Lists in brackets, texts without quotes: "[[8,4],[]]", "[float,Scalar]";
-     * NULL: none. */
-    const char *input_dims, *input_types, *input_strides;
+    /* Lists in brackets, texts without quotes, an empty one as "-":
+     * "[[8,4],[]]", "[float,Scalar]", "[-,[1, 1]]"; NULL: none. */
+    const char *input_dims, *input_types, *input_strides, *concrete_inputs;
     const char *collective, *group, *type;
     int64_t start_ns, duration_ns; /* on the trace's clock */
     int64_t process, thread; /* as the file numbers them; of a GPU event too */

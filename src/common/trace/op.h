@@ -67,6 +67,8 @@ struct op {
     uint64_t gap_ns;     /* from the previous work's end to that start */
     uint64_t held_ns;    /* how long a call that waits blocked the host ... */
     uint64_t return_ns;  /* ... and the part of it after the wait had ended */
+    uint64_t profiler_ns; /* what the profiler took of the host's time since
+                             the thread's operation before */
     uint32_t family; /* name id of the work's family; 0: not said */
     uint32_t joined;     /* of HOST_JOIN: the other thread */
     uint32_t module;   /* id of the running nn.Module; 0: none */

@@ -232,6 +232,7 @@ static void op_measure(struct op_trace *t, struct op *op)
     op->held_ns = m->held_ns;
     op->return_ns = m->return_ns;
     op->family = (uint32_t)m->family;
+    op->profiler_ns = m->profiler_ns;
 }
 
 /* OP, of which the record's fields are known, as of ITEM's time and place. */

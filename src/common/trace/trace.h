@@ -196,7 +196,7 @@ struct trace_chunk {
       F(values), NULL)                                                         \
                                                                                \
     X(90, MEASURED, measured, TIME, F(start_ns) F(duration_ns) F(held_ns)      \
-      F(return_ns) F(latency_ns) F(gap_ns) F(family), NULL)                    \
+      F(return_ns) F(latency_ns) F(gap_ns) F(family) F(profiler_ns), NULL)     \
     X(91, JOIN, join, TIME, F(joined), NULL)                                   \
     X(92, CALL, call, TIME, F(number) F(start_ns) F(end_ns), NULL)
 /* clang-format on */
@@ -295,6 +295,8 @@ enum trace_rule {
                                in length */
     TRACE_RULE_BLOCKS,      /* a bytes that can be reached, at most, of the b
                                blocks that the arguments point into */
+    TRACE_RULE_WORK,        /* the work itself, by a profile's operator:
+                               src/kernels/work_pack.c has its layout */
 };
 
 #define TRACE_LAUNCH_WORDS 8

@@ -108,6 +108,14 @@ static void print_doubts(const struct profile *p, int64_t streams_ns)
            "%" PRIu64 " of the host for the GPU,\n    %" PRIu64
            " between threads\n",
            p->inferred_streams, p->inferred_waits, p->inferred_joins);
+    printf("    shapes of operations with %.1f%% of the device time\n",
+           percent_of(p->shaped_ns, p->device_ns));
+    if (p->profiler_ns)
+        printf("    the profiler took up to %.1f us for each operator, %.0f%% "
+               "of the host's time:\n    `memsim replay "
+               "--without-profiler' leaves it out\n",
+               (double)p->operator_ns / 1e3,
+               percent_of(p->profiler_ns, p->host_ns));
     if (p->gaps)
         printf("    %" PRIu64 " operations start later than the file explains: "
                "these pauses, %.1f%% of the\n    streams' time, are kept as "
@@ -139,7 +147,7 @@ static char *trace_path(const char *dir, uint32_t rank)
 }
 
 static int write_rank(const struct import_options *values,
-                      const struct profile *p, uint32_t rank, uint32_t ranks,
+                      struct profile *p, uint32_t rank, uint32_t ranks,
                       struct err *err)
 {
     char *path = trace_path(values->directory, rank);

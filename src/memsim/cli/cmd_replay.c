@@ -91,6 +91,9 @@ static const struct option_row rows[] = {
     {"models", 0, OPTION_FLAG, NULL, ROW(models),
      .help = "for an imported profile: use the times of the cost\n"
              "models, not the measured ones"},
+    {"without-profiler", 0, OPTION_FLAG, NULL, ROW(without_profiler),
+     .help = "for an imported profile: take the profiler's time out\n"
+             "of the host's"},
     OUTPUT_ROWS(struct replay_options, output),
     {0},
 };
@@ -262,6 +265,7 @@ static int replay_times(const struct replay_options *o, const struct run *run,
         .run = run,
         .gpu = imported && !o->gpu_asked ? NULL : o->gpu,
         .models = o->models,
+        .without_profiler = o->without_profiler,
         .data_parallel = o->data_parallel,
         .output = &o->output,
         .command = command,

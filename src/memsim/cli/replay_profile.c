@@ -142,6 +142,7 @@ static int read_ranks(const struct replay_profile *p, struct result *result,
         time.timeline.own = &prices;
     }
     time.timeline.data_parallel = p->data_parallel;
+    time.timeline.without_profiler = p->without_profiler;
     rc = run_ranks_read(&ranks, p->run, err);
     result->ranks = xcalloc(p->run->count, sizeof *result->ranks);
     for (const struct run_rank *r = NULL; (r = run_next_rank(&ranks, r));) {
@@ -254,6 +255,16 @@ static void print_summary(const struct replay_profile *p,
         fprintf(out, "  note: %s\n", result->notes[i]);
 }
 
+/* Is what is replayed another job, or another machine, than was measured? */
+static bool is_edited(const struct replay_profile *p, const struct gpu *own)
+{
+    const struct output_options *o = p->output;
+
+    return p->changed || own->name[0] || p->models || p->without_profiler ||
+           p->data_parallel || o->change || o->scale || o->host_speed ||
+           o->cluster || o->stragglers;
+}
+
 /* A changed job was not measured. */
 static void measured_forget(struct result *result)
 {
@@ -300,7 +311,7 @@ int replay_profile_read(const struct replay_profile *p, struct result *result,
     if (is_simulated(p))
         result_note(result, SIMULATED_NOTE, "the profile");
     times_doubt(result);
-    if (p->changed || own.name[0])
+    if (is_edited(p, &own))
         measured_forget(result);
     return 0;
 }

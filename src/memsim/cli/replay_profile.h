@@ -15,6 +15,7 @@ struct replay_profile {
     const struct run *run; /* traces, one of each rank, in their order */
     const char *gpu; /* NULL: the profile's */
     bool models;     /* prices in place of what was measured */
+    bool without_profiler; /* the host without the profiler's time */
     uint32_t data_parallel; /* see simulation_options */
     const struct output_options *output;
     char *const *command;

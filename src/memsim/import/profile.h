@@ -24,6 +24,7 @@
 #include "common/base/err.h"
 #include "common/base/map.h"
 #include "common/profile/kineto_read.h"
+#include "shapes/shapes.h"
 
 #define PROFILE_NONE UINT32_MAX /* an index that points nowhere */
 
@@ -42,6 +43,7 @@ struct profile_op {
     int64_t launched_ns; /* its launch arrived at the GPU */
     int64_t handover_ns; /* at least, after op.previous */
     int64_t correlation;
+    int64_t operator; /* its External id; KINETO_NONE: not said */
     uint64_t bytes;
     enum kineto_category category;
     uint32_t name;
@@ -64,7 +66,14 @@ struct profile_call {
     uint32_t join;     /* call of another thread that came before, likewise */
     uint32_t waits;    /* op that it returned after, likewise */
     bool polled;       /* queries of an event came before it: the wait did */
+    int64_t profiler_ns; /* that the profiler took of its thread up to it */
     uint32_t ops;      /* operations that it launched */
+};
+
+/* An operator of PyTorch's: when it began. */
+struct profile_operator {
+    int64_t start_ns;
+    uint32_t thread; /* index into threads */
 };
 
 /* A range that the program named: a profiler step, for one. */
@@ -93,11 +102,13 @@ struct profile {
     PROFILE_ARRAY(struct profile_op, ops);     /* by start */
     PROFILE_ARRAY(struct profile_call, calls); /* by start */
     PROFILE_ARRAY(struct profile_mark, marks); /* by start */
+    PROFILE_ARRAY(struct profile_operator, operators); /* by start */
     PROFILE_ARRAY(struct profile_collective, collectives);
     PROFILE_ARRAY(struct profile_stream, streams);
     PROFILE_ARRAY(struct profile_thread, threads);
     PROFILE_ARRAY(char *, names);
     struct map name_ids, stream_ids, thread_ids;
+    struct shapes shapes; /* of the operators */
 
     /* what linking found */
     int64_t latency_ns; /* median from call to start on an idle stream */
@@ -106,6 +117,11 @@ struct profile {
     uint64_t dropped_calls;   /* operations without a call */
     uint64_t inferred_streams; /* op.after found */
     uint64_t inferred_waits, inferred_joins;
+    int64_t operator_ns; /* that the profiler takes for an operator or a call */
+    int64_t profiler_ns; /* for all of them; and the host's time with it */
+    int64_t host_ns;
+    int64_t device_ns, shaped_ns; /* of operations; of those whose work the
+                                     models know (by profile_write) */
     int64_t gaps_ns; /* sum of op.gap_ns */
     uint64_t gaps;   /* operations with one */
 };
@@ -133,10 +149,12 @@ int profile_read(struct profile *p, const char *path, uint32_t rank,
 void profile_link(struct profile *p);
 
 /* The parts of it: calls inside calls are folded, operations find their calls,
- * the GPU's clock is put right; then streams; then hosts. */
+ * the GPU's clock is put right; then streams; then hosts; then what the
+ * profiler took of their time. */
 void profile_link_calls(struct profile *p);
 void profile_link_streams(struct profile *p);
 void profile_link_hosts(struct profile *p);
+void profile_link_cost(struct profile *p);
 
 void profile_fini(struct profile *p);
 

@@ -304,4 +304,5 @@ void profile_link(struct profile *p)
     profile_link_calls(p);
     profile_link_streams(p);
     profile_link_hosts(p);
+    profile_link_cost(p);
 }

@@ -99,6 +99,7 @@ static void take_op(struct profile *p, const struct kineto_event *e)
         .launched_ns = e->launched_ns,
         .handover_ns = e->gap_ns,
         .correlation = e->correlation,
+        .operator = e->external_id,
         .bytes = e->bytes > 0 ? (uint64_t)e->bytes : 0,
         .category = e->category,
         .name = name_id(p, e->name),
@@ -128,6 +129,14 @@ static void take_call(struct profile *p, const struct kineto_event *e)
         .join = PROFILE_NONE,
         .waits = PROFILE_NONE,
     };
+}
+
+static void take_operator(struct profile *p, const struct kineto_event *e)
+{
+    shapes_add(&p->shapes, e);
+    *ADD(p, operators) = (struct profile_operator){
+        .start_ns = e->start_ns,
+        .thread = thread_id(p, e->process, e->thread)};
 }
 
 /* A step of memsim's own export is as long as the GPU needs. The importer wants
@@ -177,6 +186,8 @@ static int take_event(void *context, const struct kineto_event *e)
                        p->path, EVENTS_MAX);
     if (is_mark(e))
         take_mark(p, e);
+    else if (e->category == KINETO_OPERATOR)
+        take_operator(p, e);
     else if (e->category == KINETO_RUNTIME)
         take_call(p, e);
     else if (e->category == KINETO_KERNEL || e->category == KINETO_COPY ||
@@ -218,6 +229,13 @@ static int compare_marks(const void *a, const void *b)
     return by_start ? by_start : compare_ns(y->duration_ns, x->duration_ns);
 }
 
+static int compare_operators(const void *a, const void *b)
+{
+    const struct profile_operator *x = a, *y = b;
+
+    return compare_ns(x->start_ns, y->start_ns);
+}
+
 static void sort_all(struct profile *p)
 {
     if (p->ops_count)
@@ -226,6 +244,9 @@ static void sort_all(struct profile *p)
         qsort(p->calls, p->calls_count, sizeof *p->calls, compare_calls);
     if (p->marks_count)
         qsort(p->marks, p->marks_count, sizeof *p->marks, compare_marks);
+    if (p->operators_count)
+        qsort(p->operators, p->operators_count, sizeof *p->operators,
+              compare_operators);
 }
 
 bool profile_is_database(const char *path)
@@ -296,9 +317,11 @@ void profile_fini(struct profile *p)
     free(p->ops);
     free(p->calls);
     free(p->marks);
+    free(p->operators);
     free(p->collectives);
     free(p->streams);
     free(p->threads);
+    shapes_fini(&p->shapes);
     map_fini(&p->name_ids);
     map_fini(&p->stream_ids);
     map_fini(&p->thread_ids);

@@ -50,7 +50,7 @@ struct item {
 };
 
 struct out {
-    const struct profile *p;
+    struct profile *p;
     const struct profile_target *target;
     struct trace_writer writer;
     struct item *items;
@@ -58,6 +58,7 @@ struct out {
     int64_t *called_ns; /* of ops: when their call was, put in order */
     bool *waited;       /* of ops: something waits for their end */
     uint32_t *groups;   /* of streams: the name of the process group */
+    int64_t *told_ns;   /* of threads: the profiler's time in the records */
     uint64_t begin_ns; /* of the trace's clock: the profile's origin */
     uint64_t last_ns;
 };
@@ -257,7 +258,8 @@ static void put_copy(struct out *o, uint32_t thread,
                                : TRACE_DEVICE_TO_DEVICE;
 
     PUT(o, thread, COPY, .stream = STREAM_HANDLE(op->stream),
-        .direction = direction, .bytes = op->bytes);
+        .direction = direction, .bytes = op->bytes,
+        .pinned = strstr(name, "Pinned") != NULL);
 }
 
 /* Bytes of an element of the types that c10d names. */
@@ -288,7 +290,7 @@ static uint64_t collective_bytes(const struct profile *p,
     return (uint64_t)elements * type_bytes(p->names[c->type]);
 }
 
-static void put_collective(struct out *o, uint32_t thread,
+static bool put_collective(struct out *o, uint32_t thread,
                            const struct profile_op *op)
 {
     const struct profile *p = o->p;
@@ -313,17 +315,37 @@ static void put_collective(struct out *o, uint32_t thread,
             fields.ranks = (uint64_t)c->group_size;
     }
     put(o, TRACE_COLLECTIVE, thread, &fields, sizeof fields, NULL);
+    return fields.bytes > 0;
 }
 
-static void put_launch(struct out *o, uint32_t thread,
+/* Returns whether the models know its work. */
+static bool put_launch(struct out *o, uint32_t thread,
                        const struct profile_op *op)
 {
-    PUT(o, thread, LAUNCH, .name = name_of(op->name),
+    struct trace_launch launch = {
+        .name = name_of(op->name),
         .stream = STREAM_HANDLE(op->stream),
         .grid_x_y = trace_pack(op->grid[0], op->grid[1]),
         .grid_z_block_x = trace_pack(op->grid[2], op->block[0]),
         .block_y_z = trace_pack(op->block[1], op->block[2]),
-        .shared_bytes_rule = trace_pack(op->shared_bytes, TRACE_RULE_NONE));
+        .shared_bytes_rule = trace_pack(op->shared_bytes, TRACE_RULE_NONE)};
+
+    bool known = shapes_describe(&o->p->shapes, op->operator,
+                                 o->p->names[op->name], &launch);
+    put(o, TRACE_LAUNCH, thread, &launch, sizeof launch, NULL);
+    return known;
+}
+
+/* What the profiler took of CALL's thread since the record that said it last.
+ */
+static uint64_t profiler_ns(struct out *o, const struct profile_call *call)
+{
+    int64_t ns = call->profiler_ns - o->told_ns[call->thread];
+
+    if (ns <= 0)
+        return 0;
+    o->told_ns[call->thread] = call->profiler_ns;
+    return (uint64_t)ns;
 }
 
 static bool is_collective(const struct profile *p, const struct profile_op *op)
@@ -337,6 +359,21 @@ static uint32_t op_thread(const struct profile *p, const struct profile_op *op)
     return op->call == PROFILE_NONE ? 0 : p->calls[op->call].thread;
 }
 
+/* Returns whether the models know what the work is. */
+static bool put_work(struct out *o, uint32_t thread,
+                     const struct profile_op *op)
+{
+    if (op->category == KINETO_KERNEL)
+        return is_collective(o->p, op) ? put_collective(o, thread, op)
+                                       : put_launch(o, thread, op);
+    if (op->category == KINETO_COPY)
+        put_copy(o, thread, op);
+    else
+        PUT(o, thread, SET, .stream = STREAM_HANDLE(op->stream),
+            .bytes = op->bytes);
+    return op->bytes > 0;
+}
+
 static void put_op(struct out *o, uint32_t index)
 {
     const struct profile *p = o->p;
@@ -346,6 +383,8 @@ static void put_op(struct out *o, uint32_t index)
     uint64_t latency =
         op->call == PROFILE_NONE ? 0 : (uint64_t)profile_op_latency(p, op);
     uint64_t handover = (uint64_t)profile_op_handover(p, op);
+    uint64_t lost =
+        op->call == PROFILE_NONE ? 0 : profiler_ns(o, &p->calls[op->call]);
 
     if (op->after != PROFILE_NONE)
         PUT(o, thread, STREAM_WAIT, .stream = stream,
@@ -354,23 +393,21 @@ static void put_op(struct out *o, uint32_t index)
         PUT(o, thread, MEASURED,
             .start_ns = trace_ns(o, op->start_ns - op->gap_ns),
             .duration_ns = (uint64_t)op->gap_ns, .latency_ns = latency,
-            .gap_ns = profile_op_is_exact(op) ? handover : 0);
+            .gap_ns = profile_op_is_exact(op) ? handover : 0,
+            .profiler_ns = lost);
         PUT(o, thread, HOST_FUNCTION, .stream = stream);
+        lost = 0;
         if (profile_op_is_exact(op))
             handover = 0; /* it is before the gap */
     }
     PUT(o, thread, MEASURED, .start_ns = trace_ns(o, op->start_ns),
         .duration_ns = (uint64_t)op->duration_ns, .latency_ns = latency,
         .gap_ns = handover,
-        .family = op->family == PROFILE_NONE ? 0 : name_of(op->family));
-    if (op->category == KINETO_COPY)
-        put_copy(o, thread, op);
-    else if (op->category == KINETO_SET)
-        PUT(o, thread, SET, .stream = stream, .bytes = op->bytes);
-    else if (is_collective(p, op))
-        put_collective(o, thread, op);
-    else
-        put_launch(o, thread, op);
+        .family = op->family == PROFILE_NONE ? 0 : name_of(op->family),
+        .profiler_ns = lost);
+    bool known = put_work(o, thread, op);
+    o->p->device_ns += op->duration_ns;
+    o->p->shaped_ns += known ? op->duration_ns : 0;
     if (o->waited[index])
         PUT(o, thread, EVENT_RECORD, .stream = stream,
             .event = EVENT_HANDLE(index));
@@ -388,7 +425,8 @@ static void put_wait(struct out *o, uint32_t index, int64_t from_ns,
         until_ns = from_ns;
     if (ended > until_ns)
         ended = until_ns;
-    PUT(o, call->thread, MEASURED, .held_ns = (uint64_t)(until_ns - from_ns),
+    PUT(o, call->thread, MEASURED, .profiler_ns = profiler_ns(o, call),
+        .held_ns = (uint64_t)(until_ns - from_ns),
         .return_ns = (uint64_t)(ended > from_ns ? until_ns - ended
                                                 : until_ns - from_ns));
     PUT(o, call->thread, SYNC_EVENT, .event = EVENT_HANDLE(call->waits));
@@ -409,6 +447,14 @@ static void put_range(struct out *o, const struct item *item)
             mark ? p->names[mark->name] : "step (the whole profile)");
 }
 
+/* The profiler's time on CALL's thread before it. */
+static int64_t before_ns(const struct out *o, const struct profile_call *call)
+{
+    return call->previous == PROFILE_NONE
+               ? 0
+               : o->p->calls[call->previous].profiler_ns;
+}
+
 static void put_item(struct out *o, const struct item *item)
 {
     const struct profile *p = o->p;
@@ -423,6 +469,7 @@ static void put_item(struct out *o, const struct item *item)
         put_range(o, item);
         break;
     case ITEM_JOIN:
+        o->told_ns[call->thread] = before_ns(o, call);
         PUT(o, call->thread, JOIN, .joined = p->calls[call->join].thread);
         break;
     case ITEM_POLL:
@@ -461,10 +508,21 @@ static void find_begin(struct out *o)
     o->last_ns = o->begin_ns;
 }
 
+static void note_kernels(struct out *o)
+{
+    const struct profile *p = o->p;
+
+    for (size_t i = 0; i < p->ops_count; i++)
+        if (p->ops[i].category == KINETO_KERNEL)
+            shapes_note(&o->p->shapes, p->ops[i].operator,
+                        p->names[p->ops[i].name]);
+}
+
 static void write_all(struct out *o)
 {
     find_begin(o);
     put_head(o);
+    note_kernels(o);
     find_called(o);
     add_items(o);
     array_sort(o->items, o->count, sizeof *o->items, compare_items);
@@ -472,7 +530,7 @@ static void write_all(struct out *o)
         put_item(o, &o->items[i]);
 }
 
-int profile_write(const struct profile *p, const struct profile_target *target,
+int profile_write(struct profile *p, const struct profile_target *target,
                   struct err *err)
 {
     struct out o = {
@@ -482,6 +540,7 @@ int profile_write(const struct profile *p, const struct profile_target *target,
         return -1;
     o.called_ns = xcalloc(p->ops_count + 1, sizeof *o.called_ns);
     o.waited = xcalloc(p->ops_count + 1, sizeof *o.waited);
+    o.told_ns = xcalloc(p->threads_count + 1, sizeof *o.told_ns);
     o.groups = xcalloc(p->streams_count + 1, sizeof *o.groups);
     memset(o.groups, 0xff, p->streams_count * sizeof *o.groups);
     write_all(&o);
@@ -491,6 +550,7 @@ int profile_write(const struct profile *p, const struct profile_target *target,
     free(o.called_ns);
     free(o.waited);
     free(o.groups);
+    free(o.told_ns);
     if (full)
         return err_set(err, "%s: the disk is full", target->path);
     return 0;

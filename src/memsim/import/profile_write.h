@@ -20,7 +20,7 @@ struct profile_target {
     int64_t origin_ns;
     uint32_t rank, ranks;
 };
-int profile_write(const struct profile *p, const struct profile_target *target,
+int profile_write(struct profile *p, const struct profile_target *target,
                   struct err *err);
 
 /* The earliest time in P. */

@@ -126,6 +126,30 @@ static const char *op_category(const struct simulation_op *op)
     return op->kind == OP_SET ? "gpu_memset" : "kernel";
 }
 
+#define CALL_THREADS 1024 /* of the block of a library's call */
+
+/* The grid and block of OP, a kernel. A call of a library has none in memsim's
+ * recordings: as many blocks as fill what memsim takes it to fill. */
+static void put_grid(struct kineto_writer *w, const struct simulation_op *op)
+{
+    const struct gpu *gpu = w->job->gpu;
+    uint32_t held = gpu->max_threads_per_sm / CALL_THREADS;
+    double blocks = (double)op->price.fill / SIM_WHOLE * gpu->sm_count *
+                    (held ? held : 1);
+    uint32_t grid[3] = {(uint32_t)(blocks + 0.5), 1, 1};
+    uint32_t block[3] = {CALL_THREADS, 1, 1};
+
+    if (op->kind == OP_COPY || op->kind == OP_SET)
+        return;
+    if (op->kind == OP_LAUNCH) {
+        memcpy(grid, op->shape, sizeof grid);
+        memcpy(block, (const uint32_t *)op->shape + 3, sizeof block);
+    }
+    fprintf(w->out, ",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u]",
+            grid[0] ? grid[0] : 1, grid[1], grid[2], block[0], block[1],
+            block[2]);
+}
+
 static void on_op(void *context, const struct simulation_op *op)
 {
     struct kineto_writer *w = context;
@@ -143,10 +167,12 @@ static void on_op(void *context, const struct simulation_op *op)
             ",\"device\":%u,\"context\":1,"
             "\"stream\":%u,\"correlation\":%" PRIu64 ",\"bytes\":%" PRIu64
             ",\"basis\":\"%s\",\"family\":\"%s\",\"launched_ns\":%" PRIu64
-            ",\"gap_ns\":%u}}",
+            ",\"gap_ns\":%u",
             op->call, op->device, stream, op->call, op->bytes,
             cost_basis_name(op->price.answer.basis),
             work_family_name(op->price.family), d->called_ns, op->gap_ns);
+    put_grid(w, op);
+    fputs("}}", w->out);
     put_flow(w, false, op->device, stream, d->start_ns, op->call);
 }
 

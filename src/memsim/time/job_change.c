@@ -232,16 +232,25 @@ job_changes_recording(const struct job_changes *changes)
     return NULL;
 }
 
-/* The effect on operations of NAME. */
+/* Is an operation of NAME, of FAMILY, of those that C names: by a part of the
+ * name, or by the family? */
+static bool is_meant(const struct job_change *c, const char *name,
+                     enum work_family family)
+{
+    return strstr(name, c->name) || !strcmp(work_family_name(family), c->name);
+}
+
+/* The effect on operations of NAME, of FAMILY. */
 static struct simulation_effect *effect_make(struct job_changes *changes,
-                                             const char *name)
+                                             const char *name,
+                                             enum work_family family)
 {
     struct simulation_effect *effect = xcalloc(1, sizeof *effect);
 
     effect->factor = 1;
     for (size_t i = 0; i < changes->count; i++) {
         const struct job_change *c = &changes->all[i];
-        if (job_change_is_of_recording(c) || !strstr(name, c->name))
+        if (job_change_is_of_recording(c) || !is_meant(c, name, family))
             continue;
         changes->found[i] = true;
         if (c->kind == CHANGE_TIME)
@@ -253,17 +262,18 @@ static struct simulation_effect *effect_make(struct job_changes *changes,
 }
 
 static struct simulation_effect effect_of(void *context, const struct op *op,
-                                          const struct trace_names *names)
+                                          const struct trace_names *names,
+                                          enum work_family family)
 {
     struct job_changes *changes = context;
     const char *mangled = trace_names_get(names, op->name);
-    uint64_t key = hash_text(HASH_START, mangled) | 1;
+    uint64_t key = (hash_text(HASH_START, mangled) << 6) + 2 * family + 1;
     struct simulation_effect *effect = map_get(&changes->effects, key);
     char name[1024];
 
     if (!effect) {
         demangle(mangled, name, sizeof name);
-        effect = effect_make(changes, name);
+        effect = effect_make(changes, name, family);
         map_put(&changes->effects, key, effect);
     }
     return *effect;

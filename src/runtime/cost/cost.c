@@ -369,7 +369,7 @@ void cost_price(const struct cost_image *image, const struct cost_gpu *gpu,
 {
     uint64_t bound = whole_ns(cost_bound_ns(gpu, work));
 
-    if (work->family == WORK_NOTHING) {
+    if (work->family == WORK_NOTHING || work->is_part) {
         *answer = (struct cost_answer){.basis = COST_MEASURED};
         return;
     }
