@@ -256,7 +256,8 @@ backward_pass(const struct operator_call *call, const struct convolution *c,
     if (!input || is_filter_gradient(asked->kernel) ||
         progress->done[OPERATOR_PASS_SECOND])
         return OPERATOR_PASS_SECOND;
-    return filter && !progress->names_filter && progress->done[OPERATOR_PASS_FIRST]
+    return filter && !progress->names_filter &&
+                   progress->done[OPERATOR_PASS_FIRST]
                ? OPERATOR_PASS_SECOND
                : OPERATOR_PASS_FIRST;
 }

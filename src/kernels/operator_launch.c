@@ -271,8 +271,8 @@ static bool from_word(uint8_t from)
     return from >= WORK_WORD_0;
 }
 
-/* Has each thread of a kernel of ROW a few elements? Random numbers come from as
- * many blocks as the GPU holds. */
+/* Has each thread of a kernel of ROW a few elements? Random numbers come from
+ * as many blocks as the GPU holds. */
 static bool goes_over_elements(const struct kernel_row *row)
 {
     const struct cxx_text base = cxx_text_of(row->base ? row->base : "");

@@ -142,7 +142,8 @@ uint32_t work_data_type(uint64_t number, enum work_type *type);
 
 /* The arithmetic and the bytes of WORK, whose family, element and shape are
  * set: of a product (BYTES: of an element of A, B and the result; ACCUMULATES:
- * the result is read, too), a convolution, a recurrent network (work_math.c). */
+ * the result is read, too), a convolution, a recurrent network (work_math.c).
+ */
 void work_gemm_moves(const uint32_t bytes[3], bool accumulates,
                      struct work *work);
 void work_convolution_moves(uint64_t out_depth, struct work *work);

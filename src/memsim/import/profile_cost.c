@@ -5,11 +5,11 @@
  *     call ..[op[op]]..[op]..[call]     three operators and a call
  *
  * On 20 jobs with an H200 whose hosts were timed with and without it, an
- * operator cost 1.8 to 9 us, in the median 0.7 of what a launch took in the same
- * profile, which is slow where the machine is; a call little (0.6 us where a
- * call of cuDNN launches a thousand); and the profiler took 46% of the host's
- * time in the median (18 to 57%). An operator counts as a launch, up to a share
- * of the time between two calls, which is a choice by these jobs
+ * operator cost 1.8 to 9 us, in the median 0.7 of what a launch took in the
+ * same profile, which is slow where the machine is; a call little (0.6 us
+ * where one of cuDNN's launches a thousand); and the profiler took 46% of the
+ * host's time in the median (18 to 57%). An operator counts as a launch, up to
+ * a share of the time between two calls, which is a choice by these jobs
  * (bench/profile_jobs). */
 #include "memsim/import/profile.h"
 
@@ -68,7 +68,8 @@ static void call_cost(struct profile *p, struct profile_call *call,
 {
     int64_t passed = call->start_ns - from_ns(p, call);
     int64_t most = (int64_t)(SHARE_MOST * (double)passed);
-    int64_t cost = p->operator_ns * (int64_t)thread->operators + p->operator_ns / CALL_PART;
+    int64_t cost = p->operator_ns * (int64_t)thread->operators +
+                   p->operator_ns / CALL_PART;
 
     if (call->polled) /* it waited */
         passed = most = 0;
