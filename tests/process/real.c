@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* nvcc's host code */
 void **__cudaRegisterFatBinary(void *binary);
@@ -96,6 +97,45 @@ static void fill(void)
     printf("total %zu MiB, taken %zu MiB\n", total / MIB, taken);
 }
 
+static void take(size_t bytes)
+{
+    void *p;
+
+    CHECK(cudaMalloc(&p, bytes));
+}
+
+static size_t available(void)
+{
+    size_t bytes, total;
+
+    CHECK(cudaMemGetInfo(&bytes, &total));
+    return bytes;
+}
+
+/* Another process takes 2 GiB of the GPU while this one has it. */
+static void beside(const char *program)
+{
+    char command[4096];
+
+    take(64 * MIB);
+    size_t before = available();
+    snprintf(command, sizeof command, "exec %s hold", program);
+    FILE *other = popen(command, "w");
+    while (other && available() > before - 2048 * MIB)
+        usleep(10000);
+    take(64 * MIB);
+    puts("beside");
+    pclose(other);
+}
+
+/* Until the other one ends its input. */
+static void hold(void)
+{
+    take(2048 * MIB);
+    while (getchar() != EOF)
+        ;
+}
+
 static void CUPTIAPI request(uint8_t **buffer, size_t *bytes, size_t *most)
 {
     *buffer = malloc(*bytes = MIB);
@@ -135,6 +175,10 @@ int main(int argc, char **argv)
                            "_Z4workPf", -1, NULL, NULL, NULL, NULL, NULL);
     if (!strcmp(how, "fill")) {
         fill();
+    } else if (!strcmp(how, "beside")) {
+        beside(argv[0]);
+    } else if (!strcmp(how, "hold")) {
+        hold();
     } else if (!strcmp(how, "profile")) {
         profile();
     } else {

@@ -12,6 +12,7 @@
 #include "capture/core/run/process.h"
 #include "capture/real/activity.h"
 #include "capture/real/real.h"
+#include "capture/real/usage.h"
 #include "common/trace/session.h"
 
 #define SLOTS (1u << 20) /* of allocations at a time, twice as many as fit */
@@ -67,6 +68,7 @@ static void given_add(uint64_t address, uint64_t bytes, int device,
 
 static struct card {
     uint64_t context_bytes, libraries_bytes, others_bytes;
+    uint64_t unseen_bytes; /* of the context: NVML does not count them */
     session_u64 given_bytes; /* to the program, now */
     bool has_window;
 } cards[SESSION_DEVICES];
@@ -86,10 +88,12 @@ static void context_open(int device)
     struct card *card = &cards[device];
     uint64_t used = used_bytes();
     const struct session *session = memsim_session();
-    uint64_t others = session->devices[device].others_bytes;
+    uint64_t others = session->devices[device].others_bytes, own;
 
     card->others_bytes = others < used ? others : 0;
     card->context_bytes = used - card->others_bytes;
+    if (usage_own_bytes(device, &own))
+        card->unseen_bytes = card->context_bytes - own;
     device_real_open(device, card->context_bytes);
     activity_begin();
 }
@@ -112,6 +116,20 @@ void card_library(int device, const char *who, uint64_t bytes)
     device_real_library(device, who, bytes);
 }
 
+/* How much of MORE, which has gone since KNOWN was used, is this process's: all
+ * of it, where NVML does not say. */
+static uint64_t own_part(int device, uint64_t more, uint64_t known)
+{
+    uint64_t mine = known - cards[device].others_bytes, own;
+
+    if (!usage_own_bytes(device, &own))
+        return more;
+    own += cards[device].unseen_bytes;
+    if (own <= mine)
+        return 0;
+    return own - mine < more ? own - mine : more;
+}
+
 void card_look(int device)
 {
     struct card *card = &cards[device];
@@ -119,10 +137,14 @@ void card_look(int device)
                      card->libraries_bytes + atomic_load(&card->given_bytes);
     uint64_t used = used_bytes();
 
+    usage_look(device);
     if (used <= known)
         return;
-    card_library(device, "libraries and kernels, as cuMemGetInfo has it",
-                 used - known);
+    uint64_t more = used - known, taken = own_part(device, more, known);
+    card->others_bytes += more - taken;
+    if (taken)
+        card_library(device, "libraries and kernels, as cuMemGetInfo has it",
+                     taken);
 }
 
 /* --- what the program takes ----------------------------------------------- */
