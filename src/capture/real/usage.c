@@ -99,10 +99,9 @@ bool usage_own_bytes(int device, uint64_t *bytes)
         nvml.nvmlDeviceGetComputeRunningProcesses_v3(handle, &count, all))
         return false;
     for (unsigned i = 0; i < count; i++)
-        if (all[i].pid == (unsigned)getpid() &&
-            all[i].usedGpuMemory != (unsigned long long)NVML_VALUE_NOT_AVAILABLE) {
+        if (all[i].pid == (unsigned)getpid()) {
             *bytes = all[i].usedGpuMemory;
-            return true;
+            return *bytes != (uint64_t)NVML_VALUE_NOT_AVAILABLE;
         }
     return false;
 }
