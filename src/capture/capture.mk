@@ -160,7 +160,7 @@ EMULATE_PIC := $(filter-out %/capture/real/nccl.o,$(REAL_PIC)) \
     $(patsubst %.c,$(O)/pic-real/%.o,$(wildcard src/capture/emulate/*.c) \
         $(addprefix src/capture/nccl/,buffers.c \
             collective.c comm.c exchange.c operation.c)) \
-    $(filter-out %/live.o %/channel.o %/others.o,$(CLOCK_PIC)) \
+    $(filter-out %/live.o %/channel.o %/others.o %/delays.o,$(CLOCK_PIC)) \
     $(O)/pic/src/fits/spread.o $(O)/pic/nccl.stubs.o
 
 $(O)/pic-real/src/capture/nccl/%.o $(O)/pic-real/src/capture/emulate/%.o: \

@@ -145,6 +145,26 @@ def an_imported_profile_has_the_same_knee():
 
 
 @test
+def an_emulated_rank_has_them_on_the_real_stream():
+    """On the GPU of another memsim run: the card."""
+    script = DDP.replace("FRONT", "NO_FRONT")
+
+    def step(delay, *emulate):
+        with tempfile.TemporaryDirectory() as scratch:
+            out = f"{scratch}/out.json"
+            memsim("run", "-q", "--host-speed", "0", "--json", out, "--", MEMSIM,
+                   "emulate", "-q", "--nproc-per-node", "2", "--delay",
+                   f"ncclAllReduce={delay}", *emulate, "--", sys.executable,
+                   "-c", script)
+            return json.loads(pathlib.Path(out).read_text())["time"]["step_ns"]
+    plain, more, most = map(step, ("0ms", "8ms", "9ms"))
+    assert more > plain + 8e6, (plain, more)
+    assert abs(most - more - BUCKETS * 1e6) < 1e4, (more, most)
+    equal(step("9ms,rank=1"), most)
+    equal(step("9ms,rank=2"), plain)
+
+
+@test
 def a_rank_dies_at_a_step():
     with tempfile.TemporaryDirectory() as scratch:
         seen, report = run(scratch, "--delay", "die=3,rank=1", rc=137)

@@ -449,6 +449,8 @@ static int run_watched(struct run_options *o, struct job *job,
     o->output.step_mark = o->job.step_mark;
     void *image =
         o->real && !o->emulates ? NULL : clock_make(o, job);
+    if (o->emulates) /* they are in what is recorded */
+        o->output.delay = o->output.delay_lib = NULL;
     struct live *live = o->live ? live_create() : NULL;
     job->view = live_view(live);
     char **kept = kept_options_words(&o->output);
