@@ -86,6 +86,7 @@ $(CAPTURE_LIB)/libmemsim.so: $(CORE_PIC) $(O)/pic/libbase.a
 CLOCK_PIC := $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/capture/clock/*.c \
                $(addprefix src/timeline/,price.c price_move.c launch_memo.c image.c world.c \
                  delay.c delay_library.c stragglers.c simulation.c simulator_*.c) \
+               src/fits/spread.c \
                $(addprefix src/common/trace/,step.c step_phases.c step_batch.c) \
                $(wildcard src/runtime/*/*.c) \
                src/common/base/map.c src/common/base/rank_set.c src/common/trace/op_trace.c \
@@ -160,8 +161,8 @@ EMULATE_PIC := $(filter-out %/capture/real/nccl.o,$(REAL_PIC)) \
     $(patsubst %.c,$(O)/pic-real/%.o,$(wildcard src/capture/emulate/*.c) \
         $(addprefix src/capture/nccl/,buffers.c \
             collective.c comm.c exchange.c operation.c)) \
-    $(filter-out %/live.o %/channel.o %/others.o %/delays.o,$(CLOCK_PIC)) \
-    $(O)/pic/src/fits/spread.o $(O)/pic/nccl.stubs.o
+    $(filter-out %/live.o %/channel.o %/others.o %/delays.o %/places.o,$(CLOCK_PIC)) \
+    $(O)/pic/nccl.stubs.o
 
 $(O)/pic-real/src/capture/nccl/%.o $(O)/pic-real/src/capture/emulate/%.o: \
     PIC += -fvisibility=default

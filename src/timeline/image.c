@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/xmalloc.h"
+#include "fits/placement.h"
 #include "runtime/cost/cost_image.h"
 
 #define MAGIC   UINT64_C(0x31656d69746d656d) /* "memtime1" */
@@ -16,6 +17,7 @@ struct timeline_image {
     uint64_t cost_at, cost_bytes; /* 0: none */
     uint64_t cluster_at;          /* 0: none */
     uint64_t delays_at;           /* likewise */
+    uint64_t placement_at;        /* likewise */
     struct stragglers stragglers;
     double host_factor;
     double scale[WORK_FAMILIES];
@@ -83,6 +85,17 @@ static uint64_t put_cluster(struct maker *m, const struct cluster *cluster)
     return at;
 }
 
+static uint64_t put_placement(struct maker *m, const struct placement *p)
+{
+    size_t bytes = p->ranks * sizeof *p->node;
+    const struct placement placed = {.width = p->width,
+                                     .ranks = p->ranks,
+                                     .node = as_pointer(put(m, p->node, bytes)),
+                                     .gpu = as_pointer(put(m, p->gpu, bytes))};
+
+    return put(m, &placed, sizeof placed);
+}
+
 static uint64_t put_delays(struct maker *m, const struct delays *table)
 {
     const struct simulation_delays delays = {
@@ -113,6 +126,8 @@ void *timeline_image_make(const struct simulation_options *options,
     }
     if (price->cluster)
         head.cluster_at = put_cluster(&m, price->cluster);
+    if (options->placement && options->placement->ranks)
+        head.placement_at = put_placement(&m, options->placement);
     if (options->delays)
         head.delays_at = put_delays(&m, options->delays->table);
     head.bytes = m.used;
@@ -188,15 +203,42 @@ static const char *open_cost(const struct opened *o,
     return cost_image_check(price->image, head->cost_bytes);
 }
 
+static const char *open_placement(const struct opened *o, uint64_t at,
+                                  struct simulation_options *options)
+{
+    struct placement *p = inside(o, at, 1, sizeof *p);
+
+    if (p) {
+        p->node = inside(o, as_offset(p->node), p->ranks, sizeof *p->node);
+        p->gpu = inside(o, as_offset(p->gpu), p->ranks, sizeof *p->gpu);
+    }
+    if (!p || !p->node || !p->gpu)
+        return "its placement is cut";
+    options->placement = p;
+    return NULL;
+}
+
+static bool is_table(const struct delays *table)
+{
+    if (table->count > DELAYS_MAX || table->library[DELAY_PATH - 1])
+        return false;
+    for (uint32_t i = 0; i < table->count; i++)
+        if (!table->all[i].every ||
+            table->all[i].name[sizeof table->all[i].name - 1])
+            return false;
+    return true;
+}
+
 static const char *open_delays(const struct opened *o, uint64_t at,
                                struct simulation_options *options)
 {
     struct simulation_delays *delays = inside(o, at, 1, sizeof *delays);
 
     if (delays)
-        delays->table = inside(o, as_offset(delays->table), 1,
-                               sizeof *delays->table);
-    if (!delays || !delays->table || delays->table->count > DELAYS_MAX)
+        *delays = (struct simulation_delays){
+            .table = inside(o, as_offset(delays->table), 1,
+                            sizeof *delays->table)};
+    if (!delays || !delays->table || !is_table(delays->table))
         return "its table of delays is cut";
     options->delays = delays;
     return NULL;
@@ -226,6 +268,8 @@ int timeline_image_open(void *image, size_t bytes,
         wrong = open_cost(&o, head, &options->price);
     if (!wrong && head->cluster_at)
         wrong = open_cluster(&o, head->cluster_at, &options->price);
+    if (!wrong && head->placement_at)
+        wrong = open_placement(&o, head->placement_at, options);
     if (!wrong && head->delays_at)
         wrong = open_delays(&o, head->delays_at, options);
     if (wrong)

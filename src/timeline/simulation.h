@@ -119,6 +119,14 @@ struct simulation_delays {
     void *context;
 };
 
+/* Finds where the ranks of OP, a collective with the name NAME, are. Returns
+ * false where that is not known. */
+struct simulation_places {
+    bool (*find)(void *context, const struct op *op, const char *name,
+                 struct price_place *place);
+    void *context;
+};
+
 struct simulation_options {
     struct price_options price;
     double host_factor; /* of the recorded times of the host; 0: none */
@@ -148,6 +156,7 @@ struct simulation_options {
     uint64_t start_ns; /* when its first record is; 0: as the world begins */
     const struct simulation_others *others; /* NULL: there are none; borrowed */
     const struct simulation_delays *delays; /* likewise */
+    const struct simulation_places *finder; /* in place of `places'; likewise */
     struct stragglers stragglers; /* of the job, for a process that finds out
                                      its rank */
 };

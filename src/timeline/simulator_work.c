@@ -301,6 +301,22 @@ void simulator_submit(struct simulator *r, const struct op *op,
         r->t->stuck = true;
 }
 
+/* Where the ranks of OP, a collective, are; NULL: that is not known. */
+static const struct price_place *place_of(const struct simulator *r,
+                                          const struct op *op,
+                                          struct price_place *found)
+{
+    const struct simulation_places *f = r->options.finder;
+
+    if (r->options.places)
+        return &r->options.places[r->priced];
+    return f && f->find(f->context, op,
+                        trace_names_get(op_trace_names(r->ops), op->name),
+                        found)
+               ? found
+               : NULL;
+}
+
 /* The price of OP; false: it is no work of the device's, and no call. */
 bool simulator_price(struct simulator *r, const struct op *op,
                      struct price *price)
@@ -316,10 +332,10 @@ bool simulator_price(struct simulator *r, const struct op *op,
     }
     if (op->kind == OP_NONE || op->kind > OP_COLLECTIVE)
         return false;
-    const struct price_place *places = r->options.places;
+    struct price_place found;
     bool collective = op->kind == OP_COLLECTIVE;
     pricer_price(r->pricer, op, op_trace_names(r->ops),
-                 places && collective ? &places[r->priced] : NULL, price);
+                 collective ? place_of(r, op, &found) : NULL, price);
     r->priced += collective;
     return price->family != WORK_NOTHING;
 }

@@ -78,6 +78,30 @@ for step in range(1, 4):
 dist.destroy_process_group()
 """
 
+# Groups within nodes of two and groups across them take turns, with messages.
+GROUPS = """
+import os, time, torch, torch.distributed as dist
+rank, local = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(local)
+dist.init_process_group("nccl")
+near = [dist.new_group([0, 1]), dist.new_group([2, 3])][rank // 2]
+far = [dist.new_group([0, 2]), dist.new_group([1, 3])][rank % 2]
+x = torch.ones(1 << 24, device="cuda")
+for step in range(1, 5):
+    torch.cuda.nvtx.range_push("step")
+    start = time.perf_counter_ns()
+    dist.all_reduce(x, group=near)
+    dist.all_reduce(x, group=far)
+    for op in dist.batch_isend_irecv([
+            dist.P2POp(dist.isend, x, (rank + 2) % 4),
+            dist.P2POp(dist.irecv, torch.empty_like(x), (rank + 2) % 4)]):
+        op.wait()
+    torch.cuda.synchronize()
+    took = time.perf_counter_ns() - start
+    torch.cuda.nvtx.range_pop()
+    print(f"[rank{rank}]:step: {step} took: {took}", flush=True)
+"""
+
 # Rank 1 ends early; rank 0 waits for it.
 ENDS_EARLY = """
 import os, torch, torch.distributed as dist
@@ -151,6 +175,19 @@ def ranks_that_are_no_processes_come_as_theirs_do():
     seen, report = run(UNEVEN, "--nnodes", "2", "--ranks", "0,1,15",
                        "--host-speed", "0", ranks=8)
     is_reported(seen, report, [0, 1, 15])
+
+
+@test
+def groups_across_nodes_cost_in_a_program_what_they_cost_in_the_report():
+    took = []
+    for placement in "block", "round-robin":
+        seen, report = run(GROUPS, "--nnodes", "2", "--ranks", "all",
+                           "--host-speed", "0", "--cluster", "h100-sxm-80gb:2",
+                           "--placement", placement, ranks=2)
+        is_reported(seen, report, range(4), within=.001)
+        took.append(seen[0][-1])
+    # round-robin: the messages stay within a node
+    assert took[1] < .8 * took[0], took
 
 
 @test

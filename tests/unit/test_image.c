@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "common/base/xmalloc.h"
+#include "fits/placement.h"
 #include "fits/cost_fit.h"
 #include "runtime/cost/cost_image.h"
 
@@ -15,7 +16,13 @@ static struct gpu gpu;
 static struct cluster cluster;
 static struct cost_image *cost;
 
-/* The image of an H100 on a cluster. */
+static const struct delays table = {
+    .all = {{.name = "nccl", .ns = 7, .every = 2}}, .count = 1, .library = "l"};
+static const struct simulation_delays delays = {.table = &table};
+static uint32_t nodes[] = {1, 0, 1}, gpus[] = {0, 0, 1};
+static const struct placement placement = {2, 3, nodes, gpus};
+
+/* The image of an H100 on a cluster, with delays and a placement. */
 static char *image_make(size_t *bytes)
 {
     struct simulation_options options = {.host_factor = 0.5};
@@ -27,6 +34,9 @@ static char *image_make(size_t *bytes)
     CHECK(cost);
     options.price = (struct price_options){
         .gpu = &gpu, .image = cost, .cluster = &cluster, .scale = {[3] = 2}};
+    options.stragglers = (struct stragglers){.spread = 0.25, .seed = 3};
+    options.delays = &delays;
+    options.placement = &placement;
     return timeline_image_make(&options, bytes);
 }
 
@@ -48,6 +58,11 @@ TEST(what_is_opened_is_what_was_made)
     CHECK(options.host_as_recorded);
     CHECK(!memcmp(options.price.gpu, &gpu, sizeof gpu));
     CHECK(!memcmp(options.price.image, cost, cost->bytes));
+    CHECK(options.stragglers.spread == 0.25 && options.stragglers.seed == 3);
+    CHECK(!memcmp(options.delays->table, &table, sizeof table));
+    CHECK_UINT(options.placement->ranks, 3);
+    CHECK(!memcmp(options.placement->node, nodes, sizeof nodes) &&
+          !memcmp(options.placement->gpu, gpus, sizeof gpus));
     const struct fit *a = &options.price.cluster->fit, *b = &cluster.fit;
     CHECK_UINT(a->family_count, b->family_count);
     CHECK(a->family_count > 0 && a->families != b->families);

@@ -38,9 +38,14 @@ void channels_members(uint32_t rank, struct rank_set *members)
             rank_set_add(members, r);
 }
 
+struct channel *channel_known(uint64_t handle)
+{
+    return map_get(&by_handle, handle);
+}
+
 struct channel *channel_find(uint64_t handle)
 {
-    struct channel *c = map_get(&by_handle, handle);
+    struct channel *c = channel_known(handle);
 
     return c && c->number != MEETING_NONE ? c : NULL;
 }
@@ -208,7 +213,7 @@ void channel_record(const struct trace_item *item)
 {
     const struct trace_communicator *made = trace_as_communicator(item);
 
-    if (!meeting || !made->ranks || made->ranks > RANKS_MAX ||
+    if (!made->ranks || made->ranks > RANKS_MAX ||
         made->rank >= made->ranks || item->head.text_bytes < ID_BYTES)
         return;
     struct channel *c = xcalloc(1, sizeof *c);
@@ -219,8 +224,8 @@ void channel_record(const struct trace_item *item)
     c->world = ranks_read(item, c->ranks);
     map_take(&by_handle, c->handle);
     map_put(&by_handle, c->handle, c);
-    if (!c->world && meeting->world)
-        return; /* it is not known who is in it */
+    if (!meeting || (!c->world && meeting->world))
+        return; /* it is alone, or it is not known who is in it */
     uint64_t key = c->world && meeting->world ? classes_key(c) : 0;
     members_find(c);
     if (is_whole(c))
@@ -230,6 +235,23 @@ void channel_record(const struct trace_item *item)
 }
 
 /* --- messages ------------------------------------------------------------- */
+
+bool channel_is_message(const char *name)
+{
+    return strstr(name, "Send") || strstr(name, "Recv");
+}
+
+const struct op_part *channel_parts(const struct op *op, struct op_part *own,
+                                    uint32_t *count)
+{
+    const struct trace_collective *c = op_as_collective(op);
+
+    *count = op->part_count ? op->part_count : 1;
+    *own = (struct op_part){.peer = (uint32_t)c->root,
+                            .receive = c->receive != 0,
+                            .bytes = c->bytes};
+    return op->part_count ? op->parts : own;
+}
 
 bool channel_has(const struct channel *c, uint32_t peer)
 {

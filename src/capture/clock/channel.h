@@ -9,6 +9,7 @@
 #include "common/base/rank_set.h"
 #include "common/trace/op.h"
 #include "common/trace/trace_read.h"
+#include "timeline/price.h"
 
 struct channel {
     uint64_t handle;
@@ -18,6 +19,7 @@ struct channel {
     uint32_t member;  /* this process, there */
     uint32_t rank_of[MEETING_MEMBERS]; /* of each member */
     uint32_t count;                    /* of members */
+    struct price_place place; /* places.c's; nodes 0: not found yet */
     uint64_t collectives; /* so far */
     struct map messages;  /* likewise, by peer and direction */
 };
@@ -32,8 +34,17 @@ void channel_record(const struct trace_item *item);
  * they are not known. */
 void channels_members(uint32_t rank, struct rank_set *members);
 
-/* That of the communicator HANDLE; NULL: it has no others. */
+/* That of the communicator HANDLE; NULL: it is not known. */
+struct channel *channel_known(uint64_t handle);
+
+/* The same; NULL: it has no others. */
 struct channel *channel_find(uint64_t handle);
+
+/* Whether a call named NAME is a send, a receive or a group of them; and the
+ * parts of OP, such a call: *COUNT, at least one, which may be *OWN. */
+bool channel_is_message(const char *name);
+const struct op_part *channel_parts(const struct op *op, struct op_part *own,
+                                    uint32_t *count);
 
 /* Whether PEER, a rank of the communicator, is another process. */
 bool channel_has(const struct channel *c, uint32_t peer);

@@ -8,6 +8,7 @@
 #include "capture/clock/arena.h"
 #include "capture/clock/delays.h"
 #include "capture/clock/others.h"
+#include "capture/clock/places.h"
 #include "capture/core/base/core.h"
 #include "capture/core/run/activity.h"
 #include "capture/core/run/clock.h"
@@ -37,6 +38,7 @@ static const char *clock_open(void *image, size_t bytes, void *arena,
     if (timeline_image_open(image, bytes, &options, &err))
         return err.text;
     options.others = others_open();
+    places_open(&options);
     const char *wrong = delays_open(&options);
     if (wrong)
         return wrong;
@@ -70,6 +72,7 @@ static int clock_take(const struct trace_put *r, struct live_now *now)
         return -1;
     others_record(&item);
     delays_record(&item, simulator);
+    places_record(&item);
     simulator_add(simulator, &item);
     now->host_ns = simulator_host_ns(simulator);
     now->come_ns = simulator_come_ns(simulator);

@@ -145,11 +145,6 @@ static uint64_t on_look(void *context, uint64_t until_ns)
 
 /* --- what it submits ------------------------------------------------------ */
 
-static bool is_message(const char *name)
-{
-    return strstr(name, "Send") || strstr(name, "Recv");
-}
-
 /* A collective of all members of CHANNEL. */
 static uint32_t collective_meet(struct channel *channel)
 {
@@ -166,19 +161,6 @@ static uint32_t collective_meet(struct channel *channel)
     meet_begin(meet);
     meet_add(meet, meet, &point);
     return meet;
-}
-
-/* The parts of OP, which has at least one. */
-static const struct op_part *parts_of(const struct op *op, struct op_part *own,
-                                      uint32_t *count)
-{
-    const struct trace_collective *c = op_as_collective(op);
-
-    *count = op->part_count ? op->part_count : 1;
-    *own = (struct op_part){.peer = (uint32_t)c->root,
-                            .receive = c->receive != 0,
-                            .bytes = c->bytes};
-    return op->part_count ? op->parts : own;
 }
 
 static bool is_neighbour(const struct op_part *parts, uint32_t count)
@@ -200,7 +182,7 @@ static uint32_t messages_meet(struct channel *channel, const struct op *op,
 {
     struct op_part own;
     uint32_t count, joined = 0, meet = SIM_NONE;
-    const struct op_part *parts = parts_of(op, &own, &count);
+    const struct op_part *parts = channel_parts(op, &own, &count);
     struct meeting_point point;
     uint64_t whole = 0;
 
@@ -233,7 +215,7 @@ static uint32_t on_meet(void *context, struct sim *s, const struct op *op,
     sim = s;
     if (!c || strstr(name, "Signal"))
         return SIM_NONE;
-    return is_message(name) ? messages_meet(c, op, neighbour)
+    return channel_is_message(name) ? messages_meet(c, op, neighbour)
                             : collective_meet(c);
 }
 

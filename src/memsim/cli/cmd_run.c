@@ -9,6 +9,7 @@
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "fits/cluster.h"
+#include "fits/placement.h"
 #include "memsim/advice/advice_run.h"
 #include "memsim/run/batch_cache.h"
 #include "memsim/run/batch_guess.h"
@@ -333,7 +334,14 @@ static void *clock_make(const struct run_options *o, struct job *job)
         return NULL;
     if (job->emulates)
         times.timeline.price.slow = run_emulate_slowest(job, &o->output);
+    struct placement placement = {.ranks = 0};
+    if (times.has_cluster && job->launch.world &&
+        !placement_make(&placement, o->output.placement, job->launch.world,
+                        cluster_width(&times.cluster, job->launch.local),
+                        &ignored))
+        times.timeline.placement = &placement;
     void *image = timeline_image_make(&times.timeline, &job->clock_bytes);
+    placement_fini(&placement);
     output_time_fini(&times);
     job->clock_image = image;
     return image;

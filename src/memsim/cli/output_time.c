@@ -420,8 +420,6 @@ static int job_network(struct job *j, struct err *err)
 
     j->timeline = j->t->timeline;
     j->timeline.as_measured = j->result->real;
-    if (j->result->emulated)
-        j->timeline.delays = NULL; /* what was measured has them */
     for (size_t i = 0; i < j->count; i++) {
         world = logs[i]->world > world ? logs[i]->world : world;
         local = logs[i]->local > local ? logs[i]->local : local;

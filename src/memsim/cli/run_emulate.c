@@ -13,14 +13,16 @@ static int check_delays(const struct output_options *o, struct err *err)
 
     if (output_delay_read(o, &d, err))
         return -1;
-    for (uint32_t i = 0; i < d.count; i++)
-        if (d.all[i].kind != DELAY_LINK &&
-            (d.all[i].kind != DELAY_CALL || !strstr(d.all[i].name, "nccl")))
+    for (uint32_t i = 0; i < d.count; i++) {
+        const struct delay *e = &d.all[i];
+        if (e->kind != DELAY_LINK &&
+            (e->kind != DELAY_CALL || !strstr(e->name, "nccl")))
             return err_set(err, "memsim emulate: --delay delays collectives "
                                 "alone: a function of NCCL's, or link");
-    if (delays_need_steps(&d))
-        return err_set(err, "memsim emulate: --delay knows no steps: leave out "
-                            "from-step and to-step");
+        if (e->from_step || e->to_step != DELAY_NEVER)
+            return err_set(err, "memsim emulate: --delay knows no steps: leave "
+                                "out from-step and to-step");
+    }
     return 0;
 }
 
