@@ -123,6 +123,34 @@ def ranks_print_the_reported_step():
 
 
 @test
+def a_rank_that_stands_for_others_has_the_latest_of_them():
+    """Of four ranks one runs. A shared object delays it, too."""
+    source = pathlib.Path(__file__).parents[2] / "src/timeline"
+    code = """
+#include <memsim_delay.h>
+const unsigned memsim_delay_version = MEMSIM_DELAY_VERSION;
+uint64_t memsim_delay(const struct memsim_delay_call *c)
+{
+    return c->ranks == 4 && c->step == 4 ? 1500000 : 0;
+}
+"""
+    with tempfile.TemporaryDirectory() as scratch:
+        subprocess.run(["cc", "-shared", "-fPIC", "-I", source, "-x", "c", "-",
+                        "-o", f"{scratch}/late.so"], input=code, text=True,
+                       check=True)
+        seen, report = run(scratch, "--nproc-per-node", "4", "--ranks", "0",
+                           "--delay", "ncclAllReduce=4ms,rank=3,from-step=3",
+                           "--stragglers", "10%", "--delay-lib",
+                           f"{scratch}/late.so")
+        took = steps(report, 0)
+        equal(seen[0][1:], took[1:])
+        assert took[3] > took[2] + 5e6, took
+        # and the broadcast of FRONT's buffer
+        more = (BUCKETS + 1) * 1.5e6
+        assert abs(took[4] - took[3] - more) < 1e5, took
+
+
+@test
 def an_imported_profile_has_the_same_knee():
     with tempfile.TemporaryDirectory() as scratch:
         run(scratch, "-o", f"{scratch}/run", "--kineto", f"{scratch}/k.json")
