@@ -109,7 +109,8 @@ static size_t points_of(const struct compare_report *r, size_t at,
     return kept;
 }
 
-static void write_words(const struct knee *k, FILE *out)
+/* FIRST_NS: the second point's delay. */
+static void write_words(const struct knee *k, uint64_t first_ns, FILE *out)
 {
     double most = k->hidden_ns / 1e6;
 
@@ -119,8 +120,9 @@ static void write_words(const struct knee *k, FILE *out)
     else if (k->hidden_ns > 0)
         fprintf(out, "  up to %.2g ms a call is hidden", most);
     else
-        fprintf(out, "  from the first on a call is not hidden: a step takes "
-                     "%.1f times its delay longer", k->start);
+        fprintf(out, "  the shortest delay that was tried, %.2g ms, is not "
+                     "hidden: a step takes %.1f\n  times that longer",
+                (double)first_ns / 1e6, k->start);
     if (k->all)
         return;
     if (k->turn_ns > 0)
@@ -164,7 +166,7 @@ void knee_write(const struct compare_report *r, FILE *out)
         compare_row_write_rest(r, r->delays->axis, &r->rows[at], out);
         fputc('\n', out);
         write_bars(points, count, out);
-        write_words(&k, out);
+        write_words(&k, points[1].delay_ns, out);
     }
     free(points);
 }

@@ -11,7 +11,8 @@ struct knee_point {
 };
 
 struct knee {
-    double hidden_ns; /* up to this the step takes as long; 0: nothing is */
+    double hidden_ns; /* up to this the step takes as long; 0: not up to the
+                         second point */
     bool all;         /* all delays that were tried are hidden */
     double start;     /* the slope at the start: calls that are never hidden */
     double slope;     /* ... and at the end: calls a step; 0: not known */
