@@ -140,6 +140,28 @@ TEST(sums_are_of_all_ranks)
     CHECK(ones[0] == 16 && ones[1] == 8);
 }
 
+/* As PyTorch 2.15 gathers a list: a broadcast from each rank in turn. */
+TEST(a_group_of_broadcasts_gathers)
+{
+    ncclComm_t comm = world_comm(5);
+    int numbers[2] = {3, -1}, got[2 * WORLD], *p;
+
+    need_carried();
+    need_fake("ranks that are not there");
+    CHECK(!cudaMalloc((void **)&p, sizeof got + sizeof numbers));
+    CHECK(!cudaMemset(p, 0, sizeof got));
+    CHECK(!cudaMemcpy(p + 2 * WORLD, numbers, sizeof numbers,
+                      cudaMemcpyHostToDevice));
+    CHECK(!ncclGroupStart());
+    for (int i = 0; i < WORLD; i++)
+        CHECK(!ncclBroadcast(i == 5 ? p + 2 * WORLD : p + 2 * i, p + 2 * i, 2,
+                             ncclInt32, i, comm, 0));
+    CHECK(!ncclGroupEnd());
+    CHECK(!cudaMemcpy(got, p, sizeof got, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < WORLD; i++)
+        CHECK(got[2 * i] == 3 && got[2 * i + 1] == -1);
+}
+
 TEST(a_split_has_the_ranks_that_were_told)
 {
     static const uint32_t column[] = {1, 5, 9, 13}, row[] = {4, 5, 6, 7};

@@ -72,6 +72,24 @@ static double factor_of(const struct nccl_call *call,
     return r.scale * c->ranks;
 }
 
+/* This rank's broadcast of this thread's group, if there is one: a group of
+ * broadcasts, one from each rank in turn, gathers unequal shares, and the other
+ * ranks send what this one, the first, sends. */
+static _Thread_local struct exchange own_broadcast;
+
+static uint64_t broadcast_source(const struct exchange *e,
+                                 const struct communicator *c)
+{
+    const struct exchange *own = &own_broadcast;
+
+    if (e->root == c->rank)
+        own_broadcast = *e;
+    return e->in_group && own->comm == e->comm && own->share == e->share &&
+                   own->number + (uint64_t)(e->root - c->rank) == e->number
+               ? own->send
+               : 0;
+}
+
 /* What this rank gets from its peers, who send what it sends. From a root that
  * is another rank, and in a message, it gets nothing: its buffer stays. */
 static void moved(const struct nccl_call *call, const struct communicator *c,
@@ -106,6 +124,11 @@ static void moved(const struct nccl_call *call, const struct communicator *c,
         k->shares = (uint64_t)c->ranks;
         break;
     case SHAPE_BROADCAST:
+        k->send = e->root == c->rank ? e->send : 0;
+        uint64_t source = broadcast_source(e, c);
+        if (source)
+            k->send = source;
+        k->shares = k->send != 0;
         break;
     case SHAPE_SEND:
     case SHAPE_RECEIVE:
@@ -179,7 +202,7 @@ static void hold(const struct communicator *c, const struct nccl_call *call)
 
 ncclResult_t nccl_gpu_call(struct communicator *c, const struct nccl_call *call)
 {
-    bool holds = call->in_group && is_message(call);
+    bool holds = call->exchange.in_group && is_message(call);
 
     if (holds && held.some && held.comm != c) {
         ncclResult_t result = nccl_gpu_group_end();

@@ -98,7 +98,8 @@ static struct exchange exchange_of(const struct call *call, uint64_t share,
                              .receive = (uint64_t)call->receive,
                              .count = call->count,
                              .share = share,
-                             .number = number};
+                             .number = number,
+                             .in_group = group_depth};
 }
 
 /* How many shares of COUNT elements go out and come in. */
@@ -125,7 +126,6 @@ static ncclResult_t run(const struct call *call, int sends, int receives)
         .exchange = exchange_of(call, share, number),
         .sends = sends,
         .receives = receives,
-        .in_group = group_depth,
         .record = {
             .name = call->name,
             .device = (uint64_t)device,

@@ -190,14 +190,54 @@ static bool has_come(const struct exchange *e, const struct communicator *c,
     }
 }
 
+/* E as RANK called it: one of a group of broadcasts, each of the next rank. */
+static struct exchange turn_of(const struct exchange *e, int rank)
+{
+    struct exchange other = *e;
+
+    other.root = rank;
+    other.number += (uint64_t)(int64_t)(rank - e->root);
+    return other;
+}
+
+/* A group of broadcasts, one from each rank in turn, gathers shares (PyTorch's
+ * all_gather of a list): a rank that is no process sends what the nearest one
+ * below it sends in its own turn, which becomes OTHER; its rank, or -1: E is no
+ * such broadcast. */
+static int stand_in(const struct exchange *e, const struct communicator *c,
+                    struct exchange *other)
+{
+    struct source sources[MAILBOX_SEATS];
+    const struct exchange own = turn_of(e, c->rank);
+    const struct mailbox_letter letter = letter_of(&own, c, (uint32_t)c->rank);
+    uint32_t pid, count, at = 0;
+
+    if (e->shape != SHAPE_BROADCAST || !e->in_group ||
+        memsim_mailbox_seated(&c->box, (uint32_t)e->root, &pid) ||
+        memsim_mailbox_read(&c->box, &letter, 0, 0, NULL, NULL) != MAIL_HERE)
+        return -1;
+    count = sources_find(c, sources);
+    while (at + 1 < count && sources[at + 1].rank < (uint32_t)e->root)
+        at++;
+    *other = turn_of(e, (int)sources[at].rank);
+    return (int)sources[at].rank;
+}
+
 /* The first rank whose letter is waited for; -1: none. C->ranks: one that is
  * not there yet. */
 static int missing(const struct exchange *e, const struct communicator *c)
 {
     struct source sources[MAILBOX_SEATS];
 
-    if (has_one_source(e))
-        return has_come(e, c, (uint32_t)e->root) ? -1 : e->root;
+    if (has_one_source(e)) {
+        struct exchange other;
+        int rank = has_come(e, c, (uint32_t)e->root) ? stand_in(e, c, &other)
+                                                     : e->root;
+        return rank < 0 || rank == e->root ||
+                       !has_come(&other, c, (uint32_t)rank)
+                   ? rank
+                   : -1;
+    }
     uint32_t count = sources_find(c, sources);
     for (uint32_t i = 0; i < count; i++)
         if (!has_come(e, c, sources[i].rank))
@@ -304,6 +344,15 @@ static bool is_filled(const struct exchange *e)
            !memcmp(data, data + bytes, e->share - bytes);
 }
 
+static bool group_read(const struct exchange *e, const struct communicator *c)
+{
+    struct exchange other;
+    int rank = stand_in(e, c, &other);
+
+    return rank >= 0 &&
+           side_read(&other, c, (uint32_t)rank, 0, e->share, &sides[0]);
+}
+
 static void take_one(const struct exchange *e, const struct communicator *c)
 {
     uint64_t at = e->shape == SHAPE_SCATTER ? (uint64_t)c->rank * e->share : 0;
@@ -314,6 +363,8 @@ static void take_one(const struct exchange *e, const struct communicator *c)
             side_read(e, c, (uint32_t)e->root, at, e->share, &sides[0]));
     else if (e->shape == SHAPE_RECEIVE)
         put(e->receive, e->share, mirror_read(e, c));
+    else if (e->shape == SHAPE_BROADCAST && group_read(e, c))
+        put(e->receive, e->share, true);
     else if (e->shape == SHAPE_BROADCAST && is_filled(e))
         memsim_values_forget(e->receive, e->share);
     /* else: what another one would send all, this one has itself */
@@ -462,7 +513,7 @@ static const struct await_kind kind = {
 
 /* --- from outside --------------------------------------------------------- */
 
-void exchange_begin(const struct exchange *e, bool in_group)
+void exchange_begin(const struct exchange *e)
 {
     struct communicator *c = communicator_get(e->comm);
     struct pending pending = {.e = *e};
@@ -484,7 +535,7 @@ void exchange_begin(const struct exchange *e, bool in_group)
         c->box.is_full = is_full(c, 0);
     memsim_stream_awaits(e->stream,
                          memsim_await(&kind, &pending, sizeof pending,
-                                      e->receive, bytes, in_group));
+                                      e->receive, bytes, e->in_group));
 }
 
 void exchange_end(struct communicator *c)

@@ -30,11 +30,12 @@ struct exchange {
     uint64_t stream, send, receive; /* the latter is 0 where none is given */
     uint64_t count, share;          /* elements and bytes of a rank's part */
     uint64_t number; /* of the call: communicator_number() */
+    bool in_group;   /* between ncclGroupStart and ncclGroupEnd */
 };
 
-/* Begins E, which is not captured. Where it is not IN_GROUP, it is completed if
+/* Begins E, which is not captured. Where it is in no group, it is completed if
  * that needs no waiting. */
-void exchange_begin(const struct exchange *e, bool in_group);
+void exchange_begin(const struct exchange *e);
 
 /* C is about to end. */
 void exchange_end(struct communicator *c);

@@ -66,7 +66,7 @@ static bool capture(const struct nccl_call *call, const struct communicator *c)
 ncclResult_t nccl_gpu_call(struct communicator *c, const struct nccl_call *call)
 {
     if (!capture(call, c))
-        exchange_begin(&call->exchange, call->in_group);
+        exchange_begin(&call->exchange);
     memsim_kernel_count((int)call->record.device);
     memsim_submit(TRACE_COLLECTIVE, (const uint64_t *)&call->record,
                   TRACE_WORD_COUNT(COLLECTIVE), NULL, 0);

@@ -22,7 +22,6 @@ void nccl_gpu_object_end(int device, const char *who);
 struct nccl_call {
     struct exchange exchange;
     int sends, receives; /* shares that go out, that come in */
-    bool in_group;       /* between ncclGroupStart and ncclGroupEnd */
     struct trace_collective record;
 };
 
