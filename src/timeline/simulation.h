@@ -138,6 +138,8 @@ struct simulation_options {
     const struct flow_plan *flow_plan; /* likewise; NULL: no network is known */
     uint32_t data_parallel; /* ranks that average gradients, to a reader of
                                traces; 0: as recorded */
+    const char *average; /* the group of an imported profile that averages
+                            them; NULL: not named; borrowed */
     const struct simulation_change *change; /* of the job; NULL: none */
     bool without_profiler; /* likewise: the host without the profiler's time */
     bool models; /* imported profiles: prices in place of what was measured */

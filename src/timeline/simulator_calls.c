@@ -130,16 +130,32 @@ static void price_keep(struct simulator *r, const struct op *op,
         r->t->unmodelled_ns += op->duration_ns;
 }
 
+/* What a measured collective takes where its group has another width: as much
+ * more as its price says. */
+static uint64_t widened(struct simulator *r, const struct op *op,
+                        const struct price *price)
+{
+    struct price own;
+
+    if (op->kind != OP_COLLECTIVE || !r->options.data_parallel)
+        return op->duration_ns;
+    pricer_price(r->pricer, op, op_trace_names(r->ops), NULL, &own);
+    if (!own.answer.ns || !price->answer.ns)
+        return op->duration_ns;
+    return (uint64_t)((double)op->duration_ns * (double)price->answer.ns /
+                      (double)own.answer.ns);
+}
+
 /* What was measured, in place of the price. */
 static void price_measured(struct simulator *r, const struct op *op,
                            struct price *price)
 {
     price->family = family_named(r, op, price->family);
     double scale = r->options.price.scale[price->family];
-    uint64_t ns = op->duration_ns;
+    uint64_t ns = widened(r, op, price);
 
-    if (op->start_ns + ns > r->measured_end_ns)
-        r->measured_end_ns = op->start_ns + ns;
+    if (op->start_ns + op->duration_ns > r->measured_end_ns)
+        r->measured_end_ns = op->start_ns + op->duration_ns;
     if (simulator_reprices(r, op) && op->kind != OP_HOST_FUNCTION) {
         price_keep(r, op, price);
         return;

@@ -111,11 +111,11 @@ static void work_meet(struct simulator *r, const struct op *op,
     work->neighbour = r->world->meets[o->meets[place]].neighbour;
     if (!op->measured || simulator_reprices(r, op))
         return;
-    double scale = o->price.scale[WORK_COLLECTIVE];
+    double scale = op->duration_ns ? (double)info->price.answer.ns /
+                                         (double)op->duration_ns
+                                   : 1;
     work->apart = true;
-    work->duration_ns =
-        scale > 0 ? (uint64_t)(scale * (double)o->meet_ns[place])
-                  : o->meet_ns[place];
+    work->duration_ns = (uint64_t)(scale * (double)o->meet_ns[place] + 0.5);
 }
 
 /* What the network has to do with OP. Its place is that of INFO. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * memsim import: profilers' traces, one for each rank, as a recording. */
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -32,11 +33,12 @@ static const struct option_row rows[] = {
 
 static const struct options options = {
     .command = "memsim import",
-    .operands = "TRACE.json[.gz]|TRACE.sqlite...",
+    .operands = "TRACE.json[.gz]|TRACE.sqlite|DIR...",
     .summary = "Makes a recording from traces of PyTorch's profiler (Kineto) "
                "or from SQLite\nexports of Nsight Systems. Give one file for "
-               "each rank, in the order of ranks;\nan export may have several "
-               "processes, each of which is a rank. `memsim replay\nDIR' "
+               "each rank, in the order of ranks,\nor a directory with them: "
+               "rank-2 comes before rank-10. An export may have\nseveral "
+               "processes, each of which is a rank. `memsim replay DIR' "
                "replays it.",
     .rows = rows,
     .wanted = "no profiler trace given",
@@ -165,6 +167,80 @@ static int write_rank(const struct import_options *values,
     return rc;
 }
 
+/* Is NAME that of a profiler's trace? */
+static bool is_trace_name(const char *name)
+{
+    static const char *const ends[] = {".json", ".json.gz", ".sqlite"};
+    size_t length = strlen(name);
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t end = strlen(ends[i]);
+        if (length > end && !strcmp(name + length - end, ends[i]))
+            return true;
+    }
+    return false;
+}
+
+static int trace_filter(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.' && is_trace_name(entry->d_name);
+}
+
+struct file_list {
+    char **names;
+    size_t count, capacity;
+};
+
+static void file_add(struct file_list *l, char *name)
+{
+    xgrow(&l->names, l->count, &l->capacity, sizeof *l->names);
+    l->names[l->count++] = name;
+}
+
+/* The traces in the directory DIR, in the order of the numbers in their names.
+ */
+static int directory_add(struct file_list *l, const char *dir, struct err *err)
+{
+    struct dirent **entries;
+    int count = scandir(dir, &entries, trace_filter, versionsort);
+
+    if (count < 0)
+        return err_set(err, "%s: %m", dir);
+    for (int i = 0; i < count; i++) {
+        file_add(l, xasprintf("%s/%s", dir, entries[i]->d_name));
+        free(entries[i]);
+    }
+    free(entries);
+    return count ? 0
+                 : err_set(err, "%s: no trace in it (.json, .json.gz, .sqlite)",
+                           dir);
+}
+
+/* The files of the OPERANDS, those of directories among them. */
+static int files_find(struct file_list *l, const struct operands *operands,
+                      struct err *err)
+{
+    struct stat st;
+
+    for (int i = 0; i < operands->count; i++) {
+        char *name = operands->values[i];
+        if (!stat(name, &st) && S_ISDIR(st.st_mode)) {
+            if (directory_add(l, name, err))
+                return -1;
+        } else {
+            file_add(l, xstrdup(name));
+        }
+    }
+    return 0;
+}
+
+static void file_list_fini(struct file_list *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        free(l->names[i]);
+    free(l->names);
+}
+
 /* A rank of a file among all. */
 struct place {
     uint32_t in_file, rank, ranks;
@@ -188,29 +264,29 @@ static int import_rank(const struct import_options *values, const char *file,
 
 /* Imports every rank of the files. */
 static int import_all(const struct import_options *values,
-                      const struct operands *files, uint32_t ranks,
+                      const struct file_list *files, uint32_t ranks,
                       struct err *err)
 {
     struct place at = {.ranks = ranks};
 
-    for (int i = 0; i < files->count; i++) {
+    for (size_t i = 0; i < files->count; i++) {
         uint32_t in_file;
-        if (profile_ranks(files->values[i], &in_file, err))
+        if (profile_ranks(files->names[i], &in_file, err))
             return -1;
         for (at.in_file = 0; at.in_file < in_file; at.in_file++, at.rank++)
-            if (import_rank(values, files->values[i], &at, err))
+            if (import_rank(values, files->names[i], &at, err))
                 return -1;
     }
     return 0;
 }
 
-static int count_ranks(const struct operands *files, uint32_t *ranks,
+static int count_ranks(const struct file_list *files, uint32_t *ranks,
                        struct err *err)
 {
     *ranks = 0;
-    for (int i = 0; i < files->count; i++) {
+    for (size_t i = 0; i < files->count; i++) {
         uint32_t in_file;
-        if (profile_ranks(files->values[i], &in_file, err))
+        if (profile_ranks(files->names[i], &in_file, err))
             return -1;
         *ranks += in_file;
     }
@@ -231,6 +307,27 @@ static void undo(const char *dir, uint32_t ranks)
     rmdir(dir);
 }
 
+static int import_files(const struct import_options *values,
+                        const struct file_list *files)
+{
+    struct err err = {""};
+    uint32_t ranks;
+
+    if (count_ranks(files, &ranks, &err) ||
+        directory_make(values->directory, &err))
+        return cmd_fail(CMD_FAILED, &err);
+    if (!values->quiet)
+        printf("memsim: importing %" PRIu32 " rank%s into %s\n", ranks,
+               ranks == 1 ? "" : "s", values->directory);
+    if (import_all(values, files, ranks, &err)) {
+        undo(values->directory, ranks);
+        return cmd_fail(CMD_FAILED, &err);
+    }
+    if (!values->quiet)
+        printf("memsim: `memsim replay %s' plays it\n", values->directory);
+    return CMD_OK;
+}
+
 int cmd_import(int argc, char **argv)
 {
     struct import_options values = {0};
@@ -244,18 +341,10 @@ int cmd_import(int argc, char **argv)
         err_set(&err, "-o DIR is missing: where the recording goes");
         return cmd_usage(&options, CMD_USAGE, &err);
     }
-    uint32_t ranks;
-    if (count_ranks(&operands, &ranks, &err) ||
-        directory_make(values.directory, &err))
-        return cmd_fail(CMD_FAILED, &err);
-    if (!values.quiet)
-        printf("memsim: importing %" PRIu32 " rank%s into %s\n", ranks,
-               ranks == 1 ? "" : "s", values.directory);
-    if (import_all(&values, &operands, ranks, &err)) {
-        undo(values.directory, ranks);
-        return cmd_fail(CMD_FAILED, &err);
-    }
-    if (!values.quiet)
-        printf("memsim: `memsim replay %s' plays it\n", values.directory);
-    return CMD_OK;
+    struct file_list files = {.names = NULL};
+    status = files_find(&files, &operands, &err)
+                 ? cmd_fail(CMD_FAILED, &err)
+                 : import_files(&values, &files);
+    file_list_fini(&files);
+    return status;
 }

@@ -19,6 +19,7 @@
 #include "memsim/cli/replay_changed.h"
 #include "memsim/cli/replay_gpus.h"
 #include "memsim/cli/replay_memory.h"
+#include "memsim/cli/replay_replicas.h"
 #include "memsim/cli/replay_stages.h"
 #include "memsim/report/replay_report.h"
 
@@ -67,6 +68,9 @@ static const struct option_row rows[] = {
      .maximum = 1 << 20,
      .help = "predict the step with gradients averaged over N\n"
              "ranks (data parallel without shards)"},
+    {"average", 0, OPTION_STRING, "GROUP", ROW(average),
+     .help = "for --dp: the process group of an imported profile that\n"
+             "averages gradients"},
     {"change", 0, OPTION_STRING, "CHANGE[,CHANGE]...", ROW(output.change),
      .help = "change the job: time:NAME=X, operations with NAME in\n"
              "their name take X of their time; overlap:NAME, they run\n"
@@ -267,6 +271,7 @@ static int replay_times(const struct replay_options *o, const struct run *run,
         .models = o->models,
         .without_profiler = o->without_profiler,
         .data_parallel = o->data_parallel,
+        .average = o->average,
         .output = &o->output,
         .command = command,
         .invocation = o->invocation,
@@ -277,11 +282,8 @@ static int replay_times(const struct replay_options *o, const struct run *run,
     if (times_check(o, imported ? "an imported profile" : "a changed recording",
                     err))
         return CMD_RUN_FAILED;
-    if (imported && o->data_parallel) {
-        err_set(err, "--dp: a profile does not say which collectives average "
-                     "gradients");
-        return CMD_RUN_FAILED;
-    }
+    if (imported && o->data_parallel && !change)
+        return replay_replicas(&profile, err);
     if (change && change->kind == CHANGE_STAGES)
         return replay_stages(&profile,
                              &(struct replay_stages){change->name, o->schedule,

@@ -712,7 +712,7 @@ static int job_widen(const struct job *j, struct err *err)
     for (size_t i = 0; wanted && !rc && i < j->count; i++) {
         const struct comm_log *log = &j->ranks[i].plan->comms;
         bool *is_data = xcalloc(log->comm_count + 1, sizeof *is_data);
-        rc = comm_width_find(log, is_data, &own, err);
+        rc = comm_width_find(log, j->t->timeline.average, is_data, &own, err);
         ranks = own > ranks ? own : ranks;
         free(is_data);
     }

@@ -24,6 +24,7 @@ struct replay_options {
     double budget;           /* 0: none */
     bool models, gpu_asked; /* --gpu was given, not a cluster's taken */
     int without_profiler;
+    const char *average;
     uint32_t data_parallel; /* 0: as recorded */
     uint32_t microbatches, node_ranks;
     const char *schedule;

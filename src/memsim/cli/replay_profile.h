@@ -17,6 +17,7 @@ struct replay_profile {
     bool models;     /* prices in place of what was measured */
     bool without_profiler; /* the host without the profiler's time */
     uint32_t data_parallel; /* see simulation_options */
+    const char *average;    /* likewise */
     const struct output_options *output;
     char *const *command;
     char *const *invocation; /* NULL: not known */

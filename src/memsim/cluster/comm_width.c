@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/xmalloc.h"
 
@@ -17,7 +18,9 @@ static struct use *uses_count(const struct comm_log *log)
 
     for (size_t i = 0; i < log->call_count; i++) {
         const struct comm_call *c = &log->calls[i];
-        if (c->phase == TRACE_PHASE_FORWARD ||
+        if (log->imported)
+            uses[c->comm].later[c->kind]++;
+        else if (c->phase == TRACE_PHASE_FORWARD ||
             c->phase == TRACE_PHASE_RECOMPUTE)
             uses[c->comm].forward[c->kind]++;
         else if (c->phase >= TRACE_PHASE_BACKWARD)
@@ -42,8 +45,37 @@ static bool averages(const struct use *u)
            !u->later[COMM_ALL_GATHER];
 }
 
-int comm_width_find(const struct comm_log *log, bool *is_data, uint32_t *ranks,
-                    struct err *err)
+/* A profile's group is named as the profile does. */
+static bool is_named(const struct comm *c, const char *average)
+{
+    size_t length = average ? strlen(average) : 0;
+
+    return !average ||
+           (length < sizeof c->id && !memcmp(c->id, average, length) &&
+            (c->id[length] == ' ' || !c->id[length]));
+}
+
+static int refuse_several(const struct comm_log *log, const bool *is_data,
+                          struct err *err)
+{
+    const char *names[2] = {"", ""};
+    size_t count = 0;
+
+    for (size_t i = 0; i < log->comm_count; i++)
+        if (is_data[i] && count++ < 2)
+            names[count - 1] = log->comms[i].id;
+    if (!log->imported || count < 2)
+        return 0;
+    return err_set(err,
+                   "--dp: %zu groups of the profile all-reduce, such as '%.*s' "
+                   "and '%.*s': name the one that averages gradients with "
+                   "--average",
+                   count, (int)strcspn(names[0], " "), names[0],
+                   (int)strcspn(names[1], " "), names[1]);
+}
+
+int comm_width_find(const struct comm_log *log, const char *average,
+                    bool *is_data, uint32_t *ranks, struct err *err)
 {
     struct use *uses = uses_count(log);
     uint32_t sharded = 0;
@@ -53,12 +85,15 @@ int comm_width_find(const struct comm_log *log, bool *is_data, uint32_t *ranks,
         uint32_t own = log->comms[i].ranks;
         if (own > 1 && shards(&uses[i]))
             sharded = own;
-        is_data[i] = own > 1 && averages(&uses[i]) && !shards(&uses[i]);
+        is_data[i] = own > 1 && averages(&uses[i]) && !shards(&uses[i]) &&
+                     is_named(&log->comms[i], average);
         if (is_data[i])
             *ranks = own;
     }
     free(uses);
-    if (*ranks || !log->call_count)
+    if (*ranks)
+        return refuse_several(log, is_data, err);
+    if (!log->call_count)
         return 0;
     if (sharded)
         return err_set(err,

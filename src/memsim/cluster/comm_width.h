@@ -7,12 +7,14 @@
 #include "memsim/cluster/comm_place.h"
 
 /* Finds the communicators of LOG that average gradients: they all-reduce, and
- * never in forward. Sets IS_DATA of each communicator and *RANKS to how many
- * ranks they have; 0: the process has no collectives. Returns 0, or -1 with ERR
- * set where another width would change more than these collectives, memory
- * above all: shards of parameters or of the optimizer's state. */
-int comm_width_find(const struct comm_log *log, bool *is_data, uint32_t *ranks,
-                    struct err *err);
+ * never in forward. A profile has no phases: there they all-reduce, and do
+ * nothing else; of several AVERAGE names the one (NULL: none is named). Sets
+ * IS_DATA of each communicator and *RANKS to how many ranks they have; 0: the
+ * process has no collectives. Returns 0, or -1 with ERR set where another width
+ * would change more than these collectives, memory above all: shards of
+ * parameters or of the optimizer's state. */
+int comm_width_find(const struct comm_log *log, const char *average,
+                    bool *is_data, uint32_t *ranks, struct err *err);
 
 /* The place of C with RANKS ranks as far apart as its own; WIDTH: GPUs a node.
  */

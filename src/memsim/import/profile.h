@@ -76,6 +76,14 @@ struct profile_operator {
     uint32_t thread; /* index into threads */
 };
 
+/* A gradient that autograd has accumulated: when it was ready. */
+struct profile_gradient {
+    int64_t ns;
+    uint64_t elements;
+    uint32_t thread; /* index into threads */
+    uint8_t bytes;   /* of an element */
+};
+
 /* A range that the program named: a profiler step, for one. */
 struct profile_mark {
     int64_t start_ns, duration_ns;
@@ -103,6 +111,7 @@ struct profile {
     PROFILE_ARRAY(struct profile_call, calls); /* by start */
     PROFILE_ARRAY(struct profile_mark, marks); /* by start */
     PROFILE_ARRAY(struct profile_operator, operators); /* by start */
+    PROFILE_ARRAY(struct profile_gradient, gradients);
     PROFILE_ARRAY(struct profile_collective, collectives);
     PROFILE_ARRAY(struct profile_stream, streams);
     PROFILE_ARRAY(struct profile_thread, threads);

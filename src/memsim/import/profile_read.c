@@ -131,8 +131,29 @@ static void take_call(struct profile *p, const struct kineto_event *e)
     };
 }
 
+/* PyTorch's node at the end of a parameter's backward, whose input is the
+ * gradient. */
+static void take_gradient(struct profile *p, const struct kineto_event *e)
+{
+    const char *const texts[4] = {[OPERATOR_DIMS] = e->input_dims,
+                                  [OPERATOR_TYPES] = e->input_types};
+    struct operator_call call;
+
+    if (strcmp(e->name, "torch::autograd::AccumulateGrad") ||
+        !e->input_dims || !e->input_types ||
+        !operator_read(&call, e->name, texts) ||
+        !(call.arguments[0].elements > 0))
+        return;
+    *ADD(p, gradients) = (struct profile_gradient){
+        .ns = e->start_ns + e->duration_ns,
+        .elements = (uint64_t)call.arguments[0].elements,
+        .bytes = call.arguments[0].element_bytes,
+        .thread = thread_id(p, e->process, e->thread)};
+}
+
 static void take_operator(struct profile *p, const struct kineto_event *e)
 {
+    take_gradient(p, e);
     shapes_add(&p->shapes, e);
     *ADD(p, operators) = (struct profile_operator){
         .start_ns = e->start_ns,
@@ -318,6 +339,7 @@ void profile_fini(struct profile *p)
     free(p->calls);
     free(p->marks);
     free(p->operators);
+    free(p->gradients);
     free(p->collectives);
     free(p->streams);
     free(p->threads);

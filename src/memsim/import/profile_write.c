@@ -14,6 +14,7 @@
  */
 #include "memsim/import/profile_write.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 
 #include "common/base/array_sort.h"
 #include "common/base/xmalloc.h"
+#include "common/trace/gradient.h"
 #include "common/trace/trace_write.h"
 
 #define TRACE_BYTES_MAX (UINT64_C(1) << 40)
@@ -38,6 +40,7 @@ enum item_kind {
     ITEM_POP,
     ITEM_PUSH,
     ITEM_JOIN,
+    ITEM_GRADIENT,
     ITEM_OP,
     ITEM_POLL,
     ITEM_WAIT
@@ -138,6 +141,8 @@ static void add_items(struct out *o)
     size_t steps = 0;
 
     add_calls(o);
+    for (size_t i = 0; i < p->gradients_count; i++)
+        item_add(o, p->gradients[i].ns, ITEM_GRADIENT, i);
     for (size_t i = 0; i < p->ops_count; i++) {
         item_add(o, o->called_ns[i], ITEM_OP, i);
         if (p->ops[i].after != PROFILE_NONE)
@@ -196,6 +201,16 @@ static uint32_t name_of(uint32_t name)
     return name + 1; /* 0 is no name */
 }
 
+/* The ranks of the group of collective AT: a rank that is imported alone knows
+ * its others by their number. */
+static uint64_t group_ranks(const struct out *o, uint32_t at)
+{
+    int64_t size = o->p->collectives[at].group_size;
+
+    return o->target->ranks == 1 && size > 0 ? (uint64_t)size
+                                             : o->target->ranks;
+}
+
 /* A communicator for each process group that a collective names. */
 static void put_groups(struct out *o)
 {
@@ -217,7 +232,7 @@ static void put_groups(struct out *o)
                  p->names[group]);
         struct trace_communicator comm = {.communicator = GROUP_HANDLE(group),
                                           .rank = o->target->rank,
-                                          .ranks = o->target->ranks};
+                                          .ranks = group_ranks(o, at)};
         put(o, TRACE_COMMUNICATOR, 0, &comm, sizeof comm, id);
     }
     free(known);
@@ -447,6 +462,17 @@ static void put_range(struct out *o, const struct item *item)
             mark ? p->names[mark->name] : "step (the whole profile)");
 }
 
+static void put_gradient(struct out *o, uint32_t index)
+{
+    const struct profile_gradient *g = &o->p->gradients[index];
+    struct trace_mark mark = {.domain = DOMAIN_PROFILE};
+    char text[64];
+
+    snprintf(text, sizeof text, TRACE_GRADIENT "%" PRIu64 " %u", g->elements,
+             g->bytes);
+    put(o, TRACE_MARK, g->thread, &mark, sizeof mark, text);
+}
+
 /* The profiler's time on CALL's thread before it. */
 static int64_t before_ns(const struct out *o, const struct profile_call *call)
 {
@@ -467,6 +493,9 @@ static void put_item(struct out *o, const struct item *item)
     case ITEM_POP:
     case ITEM_PUSH:
         put_range(o, item);
+        break;
+    case ITEM_GRADIENT:
+        put_gradient(o, item->index);
         break;
     case ITEM_JOIN:
         o->told_ns[call->thread] = before_ns(o, call);

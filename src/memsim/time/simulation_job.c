@@ -23,15 +23,17 @@ struct player {
     bool open, done;
 };
 
-/* Gives calls of the data-parallel communicators another number of RANKS. */
-static void places_widen(const struct comm_log *log, uint32_t ranks,
-                         uint32_t width, struct price_place *places)
+/* Gives calls of the data-parallel communicators another number of ranks. */
+static void places_widen(const struct comm_log *log,
+                         const struct simulation_options *o, uint32_t width,
+                         struct price_place *places)
 {
+    uint32_t ranks = o->data_parallel;
     bool *is_data = xcalloc(log->comm_count + 1, sizeof *is_data);
     struct err ignored = {""};
     uint32_t own;
 
-    if (!comm_width_find(log, is_data, &own, &ignored))
+    if (!comm_width_find(log, o->average, is_data, &own, &ignored))
         for (size_t i = 0; i < log->call_count; i++) {
             const struct comm *c = &log->comms[log->calls[i].comm];
             if (!is_data[log->calls[i].comm])
@@ -70,7 +72,7 @@ static struct price_place *places_make(const struct comm_log *log,
                                          .users = found[i].users};
     free(found);
     if (o->data_parallel)
-        places_widen(log, o->data_parallel, at->width, places);
+        places_widen(log, o, at->width, places);
     return places;
 }
 

@@ -69,6 +69,21 @@ int fit_coll_find(const char *name, enum fit_coll *coll)
     return -1;
 }
 
+#define CALL "nccl"
+
+/* Is FUNCTION the call NAME, or a kernel of it, as profiles have them:
+ * "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "ncclKernel_AllReduce_..."? */
+static bool is_call(const char *function, const char *name)
+{
+    const char *of = name + sizeof CALL - 1;
+    const char *kernel = strstr(function, "Kernel_");
+
+    if (!strcmp(function, name))
+        return true;
+    return kernel && !strncmp(function, CALL, sizeof CALL - 1) &&
+           !strncmp(kernel + sizeof "Kernel_" - 1, of, strlen(of));
+}
+
 int fit_coll_of_call(const char *function, enum fit_coll *coll)
 {
     static const struct {
@@ -90,7 +105,7 @@ int fit_coll_of_call(const char *function, enum fit_coll *coll)
     };
 
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
-        if (!strcmp(calls[i].name, function)) {
+        if (is_call(function, calls[i].name)) {
             *coll = calls[i].coll;
             return 0;
         }

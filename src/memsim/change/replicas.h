@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Data parallelism of a job on one GPU, by its profile: what
+ * DistributedDataParallel would do is put in. memsim import marks where each
+ * gradient was ready:
+ *
+ *   backward  g g g       g g g g g            g      optimizer
+ *   becomes   * * * [reduce] * * * * * [reduce] * [reduce] wait copies
+ *
+ * with a kernel (*) that brings each gradient into its bucket, all-reduces on a
+ * stream of their own, and copies back. */
+#ifndef MEMSIM_MEMSIM_CHANGE_REPLICAS_H
+#define MEMSIM_MEMSIM_CHANGE_REPLICAS_H
+
+#include "common/base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct replicas_report {
+    size_t collectives; /* of the recording: then nothing is put in */
+    uint32_t steps, gradients, buckets; /* the last two of the last step */
+    uint64_t bytes;                     /* of a step's gradients */
+};
+
+/* Writes the trace FROM with gradients that are averaged over RANKS ranks to
+ * the new file TO; no file where it has collectives. Returns 0, or -1 with ERR
+ * set: it has no marks of gradients. */
+int replicas_change(uint32_t ranks, const char *from, const char *to,
+                    struct replicas_report *report, struct err *err);
+
+#endif

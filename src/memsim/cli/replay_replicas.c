@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/cli/replay_replicas.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/base/status.h"
+#include "common/base/xmalloc.h"
+#include "memsim/change/replicas.h"
+#include "memsim/cli/scratch.h"
+#include "memsim/report/result.h"
+
+static void note_replicas(struct result *result, const void *what)
+{
+    const struct replicas_report *r = what;
+
+    result_note(result,
+                "a step's %" PRIu32 " gradients of %" PRIu64
+                " MiB are averaged in %" PRIu32
+                " buckets, as DistributedDataParallel does by default; "
+                "kernels, copies and collectives that it adds have the cost "
+                "models' times, and 6 us of the host's for a launch",
+                r->gradients, r->bytes >> 20, r->buckets);
+}
+
+static int change_and_play(const struct replay_profile *p, const char *to,
+                           struct err *err)
+{
+    struct replay_profile alone = *p;
+    struct replicas_report report;
+    char path[PATH_MAX];
+
+    run_trace_path(to, 0, path, sizeof path);
+    if (replicas_change(p->data_parallel, p->run->traces[0].path, path,
+                        &report, err))
+        return CMD_RUN_FAILED;
+    if (report.collectives)
+        return replay_profile(p, err);
+    alone.data_parallel = 0; /* the collectives have the width */
+    char *changed = xasprintf("DistributedDataParallel on %" PRIu32 " GPUs",
+                              p->data_parallel);
+    int status = replay_profile_changed(&alone, to, changed, note_replicas,
+                                        &report, err);
+    free(changed);
+    return status;
+}
+
+int replay_replicas(const struct replay_profile *p, struct err *err)
+{
+    struct scratch scratch;
+
+    if (p->run->count > 1)
+        return replay_profile(p, err);
+    if (scratch_make(&scratch, err))
+        return CMD_RUN_FAILED;
+    int status = change_and_play(p, scratch.path, err);
+    scratch_remove(&scratch);
+    return status;
+}
