@@ -293,6 +293,8 @@ const struct schema_object schema_objects[] = {
     {"window_ns", "uint", "the length of a window: 1 ms, or more if the step is longer than 10 s"},
     {"windows", "list of number", "the share of the SMs, from 0 to 1"},
     {"measured", "optional list of number", "for an imported profile: the same of the profile"},
+    {"busy", "optional list of number", "the share of a window in which a kernel, a copy or a collective runs, from 0 to 1: what Lumos calls utilization"},
+    {"measured_busy", "optional list of number", "for an imported profile: the same of the profile"},
 )},
 {"time_module", "a module, including its children", "time_row", FIELDS(
     {"module", "text", "its name; for a model, its class"},

@@ -81,6 +81,8 @@ static void add_utilization(cJSON *time, const struct timing_utilization *u)
     json_add_uint(object, "window_ns", u->window_ns);
     add_shares(object, "windows", u->windows, u->count);
     add_shares(object, "measured", u->measured, u->count);
+    add_shares(object, "busy", u->busy, u->count);
+    add_shares(object, "measured_busy", u->measured_busy, u->count);
 }
 
 void time_json_steps(cJSON *rank, const struct timing *timing)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/time/spans.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "common/base/bisect.h"
@@ -170,10 +171,19 @@ static uint64_t window_length(const struct span_windows *w, size_t i)
     return w->to_ns - start;
 }
 
-void spans_fill(const struct spans *s, unsigned device,
-                const struct span_windows *w, double *fills)
+static double share_of(int64_t fill, int64_t running, bool busy)
 {
-    int64_t fill = 0;
+    if (busy)
+        return running > 0;
+    return fill < SIM_WHOLE ? (double)fill / SIM_WHOLE : 1;
+}
+
+/* BUSY: whether something runs counts, not how much. */
+static void windows_share(const struct spans *s, unsigned device,
+                          const struct span_windows *w, bool busy,
+                          double *fills)
+{
+    int64_t fill = 0, running = 0;
     uint64_t now = w->from_ns;
     size_t count;
     struct edge *edges = edges_make(s, device, w->from_ns, w->to_ns, &count);
@@ -181,13 +191,26 @@ void spans_fill(const struct spans *s, unsigned device,
     for (size_t i = 0; i < w->count; i++)
         fills[i] = 0;
     for (size_t i = 0; i < count; i++) {
-        if (fill > 0)
+        if (running > 0)
             fill_add(w, fills, now, edges[i].ns,
-                     fill < SIM_WHOLE ? (double)fill / SIM_WHOLE : 1);
+                     share_of(fill, running, busy));
         now = edges[i].ns;
         fill += edges[i].fill;
+        running += edges[i].change;
     }
     free(edges);
     for (size_t i = 0; i < w->count; i++)
         fills[i] /= (double)window_length(w, i);
+}
+
+void spans_fill(const struct spans *s, unsigned device,
+                const struct span_windows *w, double *fills)
+{
+    windows_share(s, device, w, false, fills);
+}
+
+void spans_busy(const struct spans *s, unsigned device,
+                const struct span_windows *w, double *shares)
+{
+    windows_share(s, device, w, true, shares);
 }

@@ -61,4 +61,9 @@ struct span_windows {
 void spans_fill(const struct spans *s, unsigned device,
                 const struct span_windows *windows, double *fills);
 
+/* The same, of the share of each window in which something runs at all: what
+ * Lumos calls the GPU's utilisation. */
+void spans_busy(const struct spans *s, unsigned device,
+                const struct span_windows *windows, double *shares);
+
 #endif

@@ -510,6 +510,8 @@ void timing_fini(struct timing *t)
     rows_free(t->path, t->path_count);
     free(t->utilization.windows);
     free(t->utilization.measured);
+    free(t->utilization.busy);
+    free(t->utilization.measured_busy);
     free(t->steps);
     free(t->input_module);
     *t = (struct timing){.rule = STEP_NONE};

@@ -38,6 +38,7 @@ struct timing_step {
 struct timing_utilization {
     uint64_t window_ns;
     double *windows, *measured; /* COUNT; measured: NULL where not known */
+    double *busy, *measured_busy; /* likewise: in which a stream is busy */
     size_t count;
 };
 #define TIMING_WINDOW_NS   1000000

@@ -29,6 +29,15 @@ void busy_fini(struct busy *b)
     spans_fini(&b->measured);
 }
 
+static double *busy_make(const struct spans *s, unsigned device,
+                         const struct span_windows *windows)
+{
+    double *shares = xcalloc(windows->count + 1, sizeof *shares);
+
+    spans_busy(s, device, windows, shares);
+    return shares;
+}
+
 static double *windows_make(const struct spans *s, unsigned device,
                             const struct span_windows *windows)
 {
@@ -121,8 +130,11 @@ static void windows_conclude(const struct busy *b, const struct interval *i,
     const struct span_windows of_measured = {
         i->measured_from_ns, i->measured_to_ns, u->window_ns, u->count};
     u->windows = windows_make(&b->simulated, device, &of);
-    if (imported)
-        u->measured = windows_make(&b->measured, device, &of_measured);
+    u->busy = busy_make(&b->simulated, device, &of);
+    if (!imported)
+        return;
+    u->measured = windows_make(&b->measured, device, &of_measured);
+    u->measured_busy = busy_make(&b->measured, device, &of_measured);
 }
 
 void busy_conclude(struct busy *b, const struct simulation *s, unsigned device,
