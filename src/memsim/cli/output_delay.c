@@ -79,6 +79,7 @@ static void note_death(const struct timing *t, struct result *result)
 {
     if (!t->dead_rank)
         return;
+    result_note_explained(result);
     result_note(result,
                 "rank %u dies as step %u begins (--delay die=%u): the ranks "
                 "that wait for it never go on",

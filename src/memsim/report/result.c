@@ -201,6 +201,8 @@ static void ooms_collect(struct result *r, const struct session *s)
             oom_add(r, s, i);
 }
 
+#define KILLED "the command was killed, "
+
 void result_note(struct result *result, const char *format, ...)
 {
     char *text;
@@ -260,6 +262,20 @@ static void counts_note(struct result *r, const struct session *s)
                     s->background, s->background == 1 ? " is" : "es are");
 }
 
+void result_note_explained(struct result *result)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < result->note_count; i++) {
+        char *text = result->notes[i];
+        if (strncmp(text, KILLED, sizeof KILLED - 1) != 0)
+            result->notes[kept++] = text;
+        else
+            free(text);
+    }
+    result->note_count = kept;
+}
+
 void result_note_unpriced(struct result *r)
 {
     if (r->unpriced && r->directory)
@@ -292,8 +308,8 @@ static void notes_collect(struct result *r, const struct session *s)
 {
     real_note(r, s);
     if (r->verdict == VERDICT_FAILED && r->command_status == 128 + SIGKILL)
-        result_note(r, "the command was killed, maybe by this machine for lack "
-                       "of its own memory: see dmesg");
+        result_note(r, KILLED "maybe by this machine for lack of its own "
+                              "memory: see dmesg");
     if (!r->rank_count)
         result_note(r,
                     "the command never used a GPU: there was nothing to "

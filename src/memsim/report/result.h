@@ -304,6 +304,9 @@ const struct time_log *result_timeline_find(const struct result *result,
 void result_note(struct result *result, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* It is known why the command was killed: no note guesses. */
+void result_note_explained(struct result *result);
+
 /* Notes calls that memsim does not model, with where their trace is, where
  * RESULT has its directory. */
 void result_note_unpriced(struct result *result);
