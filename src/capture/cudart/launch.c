@@ -8,6 +8,7 @@
 #include "capture/core/memory/occupancy.h"
 #include "capture/core/run/activity.h"
 #include "capture/cudart/cudart.h"
+#include "capture/cudart/launch.h"
 
 /* crt/host_runtime.h declares these for C++ only. */
 void **__cudaRegisterFatBinary(void *binary);
@@ -90,18 +91,6 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared,
     return cudaSuccess;
 }
 
-static struct kernel_launch launch_make(dim3 grid, dim3 block, void **arguments,
-                                        size_t shared, cudaStream_t stream)
-{
-    return (struct kernel_launch){
-        .grid = {grid.x, grid.y, grid.z},
-        .block = {block.x, block.y, block.z},
-        .shared_bytes = shared < UINT32_MAX ? (uint32_t)shared : UINT32_MAX,
-        .stream = STREAM(stream),
-        .arguments = arguments,
-    };
-}
-
 static int launch(const struct kernel *kernel, const struct kernel_launch *l)
 {
     return kernel ? memsim_kernel_launch(kernel, l)
@@ -135,7 +124,7 @@ cudaError_t __cudaLaunchKernel(void *kernel, dim3 grid, dim3 block,
                                cudaStream_t stream)
 {
     const struct kernel_launch l =
-        launch_make(grid, block, arguments, shared, stream);
+        cudart_launch(grid, block, arguments, shared, stream);
 
     return cudart_result(launch(memsim_kernel_of_handle(kernel), &l));
 }
@@ -145,7 +134,7 @@ cudaError_t cudaLaunchKernel(const void *host, dim3 grid, dim3 block,
                              cudaStream_t stream)
 {
     const struct kernel_launch l =
-        launch_make(grid, block, arguments, shared, stream);
+        cudart_launch(grid, block, arguments, shared, stream);
 
     return cudart_result(launch(cudart_kernel(host), &l));
 }
@@ -155,7 +144,7 @@ cudaError_t cudaLaunchCooperativeKernel(const void *host, dim3 grid, dim3 block,
                                         cudaStream_t stream)
 {
     const struct kernel_launch l =
-        launch_make(grid, block, arguments, shared, stream);
+        cudart_launch(grid, block, arguments, shared, stream);
 
     ACTIVITY_API(COOPERATIVE);
     return cudart_result(launch_cooperative(cudart_kernel(host), &l));
@@ -175,7 +164,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
     NEED(config);
 
     const struct kernel_launch l =
-        launch_make(config->gridDim, config->blockDim, arguments,
+        cudart_launch(config->gridDim, config->blockDim, arguments,
                     config->dynamicSmemBytes, config->stream);
     const struct kernel *kernel = cudart_kernel(host);
 

@@ -2,6 +2,7 @@
  * Functions: what they need, and their launch. */
 #include "capture/core/memory/occupancy.h"
 #include "capture/core/run/activity.h"
+#include "capture/driver/launch.h"
 #include "capture/driver/module.h"
 
 static CUresult attribute_get(int *value, CUfunction_attribute attribute,
@@ -162,14 +163,9 @@ static CUresult launch(const void *handle, const struct kernel_launch *l)
 static CUresult launch_ex(const CUlaunchConfig *c, CUfunction function,
                           void **arguments)
 {
-    return launch(function,
-                  &(struct kernel_launch){
-                      .grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
-                      .block = {c->blockDimX, c->blockDimY, c->blockDimZ},
-                      .shared_bytes = c->sharedMemBytes,
-                      .stream = HANDLE(c->hStream),
-                      .arguments = arguments,
-                  });
+    const struct kernel_launch l = driver_launch(c, arguments);
+
+    return launch(function, &l);
 }
 
 /* EXTRA are packed arguments, of which nothing tells the layout. */

@@ -134,9 +134,14 @@ static void moved(const struct nccl_call *call, const struct communicator *c,
     case SHAPE_RECEIVE:
         k->shares = 0;
     }
-    if (!k->receive || !k->send || (k->receive == k->send && k->factor == 1 &&
-                                    k->shares < 2))
-        k->shares = 0;
+}
+
+/* Whether K would write what is there, or has no place for it. */
+static bool moves_nothing(const struct emulated *k)
+{
+    bool in_place = k->receive == k->send && k->factor == 1 && k->shares < 2;
+
+    return !k->receive || !k->send || in_place;
 }
 
 /* --- calls ---------------------------------------------------------------- */
@@ -156,6 +161,8 @@ static ncclResult_t launch(const struct communicator *c,
     struct emulated_price price;
 
     moved(call, c, &k);
+    if (moves_nothing(&k))
+        k.shares = 0;
     emulated_price(c, call, &price);
     k.ns = price.ns;
     k.nodes = price.nodes;

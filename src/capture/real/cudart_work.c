@@ -6,6 +6,7 @@
 #include "capture/core/run/record.h"
 #include "capture/core/torch/torch.h"
 #include "capture/core/work/kernel.h"
+#include "capture/cudart/launch.h"
 #include "capture/real/tap.h"
 
 #define HANDLE(handle) ((uint64_t)(handle))
@@ -36,21 +37,9 @@ CORE_API cudaError_t __cudaGetKernel(void **kernel, const void *host)
     REAL_TAP(__cudaGetKernel, (kernel, host), tap_kernel_of(*kernel, host));
 }
 
-static struct kernel_launch launch_of(dim3 grid, dim3 block, void **arguments,
-                                      size_t shared, cudaStream_t stream)
-{
-    return (struct kernel_launch){
-        .grid = {grid.x, grid.y, grid.z},
-        .block = {block.x, block.y, block.z},
-        .shared_bytes = shared < UINT32_MAX ? (uint32_t)shared : UINT32_MAX,
-        .stream = HANDLE(stream),
-        .arguments = arguments,
-    };
-}
-
 #define LAUNCH(function)                                                       \
     const struct kernel_launch l =                                             \
-        launch_of(grid, block, arguments, shared, stream);                     \
+        cudart_launch(grid, block, arguments, shared, stream);                 \
     tap_launch(&call, function, &l)
 
 CORE_API cudaError_t __cudaLaunchKernel(void *kernel, dim3 grid, dim3 block,
@@ -82,7 +71,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
 {
     REAL_TAP(cudaLaunchKernelExC, (config, host, arguments), {
         const struct kernel_launch l =
-            launch_of(config->gridDim, config->blockDim, arguments,
+            cudart_launch(config->gridDim, config->blockDim, arguments,
                       config->dynamicSmemBytes, config->stream);
         tap_launch(&call, host, &l);
     });

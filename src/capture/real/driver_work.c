@@ -7,6 +7,7 @@
 
 #include "capture/core/run/record.h"
 #include "capture/core/torch/torch.h"
+#include "capture/driver/launch.h"
 #include "capture/real/card.h"
 #include "capture/real/tap.h"
 
@@ -14,22 +15,11 @@
 
 /* --- launches ------------------------------------------------------------- */
 
-static struct kernel_launch launch_of(const CUlaunchConfig *c, void **arguments)
-{
-    return (struct kernel_launch){
-        .grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
-        .block = {c->blockDimX, c->blockDimY, c->blockDimZ},
-        .shared_bytes = c->sharedMemBytes,
-        .stream = HANDLE(c->hStream),
-        .arguments = arguments,
-    };
-}
-
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
                           void **arguments, void **extra)
 {
     REAL_TAP(cuLaunchKernelEx, (config, function, arguments, extra), {
-        const struct kernel_launch l = launch_of(config, arguments);
+        const struct kernel_launch l = driver_launch(config, arguments);
         tap_launch(&call, function, &l);
     });
 }
@@ -52,7 +42,8 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x,
               shared_bytes, stream, arguments, extra),
              {
                  const CUlaunchConfig config = CONFIG;
-                 const struct kernel_launch l = launch_of(&config, arguments);
+                 const struct kernel_launch l =
+                     driver_launch(&config, arguments);
                  tap_launch(&call, function, &l);
              });
 }
@@ -69,7 +60,8 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x,
               shared_bytes, stream, arguments),
              {
                  const CUlaunchConfig config = CONFIG;
-                 const struct kernel_launch l = launch_of(&config, arguments);
+                 const struct kernel_launch l =
+                     driver_launch(&config, arguments);
                  tap_launch(&call, function, &l);
              });
 }
