@@ -359,6 +359,75 @@ class Pruning(Scratch):
         self.assertEqual(whole.answers()[0].point["fast"], 1)
         self.assertEqual(found.answers()[0].point["fast"], 0)
 
+    RANGE = """
+constraints = ["batch * x <= 16"]
+[names]
+x = { from = 0.5, to = 20.0 }
+lr = { from = 1e-5, to = 1e-1, scale = "log" }
+batch = [1, 2, 4]
+[memory]
+more = ["batch", "x", "lr"]
+"""
+
+    def drawn(self, strategy, is_on=True, limit=150):
+        """A search of the best, which is batch 4, x 3 and lr 1e-3; 6 GiB a
+        sample and x."""
+        space = self.space(self.RANGE)
+
+        def tell(point):
+            return told_of(6 * point["batch"] * point["x"],
+                           1e6 * (1 + abs(point["x"] - 3) +
+                                  abs(math.log10(point["lr"]) + 3) +
+                                  4 - point["batch"]))
+        pruner = prune.Pruner(space, Objective(space), is_on)
+        made = strategies.make(strategy, space, pruner.order(space.points()),
+                               str(self.dir), "journal", 1)
+        runner = Formula(tell)
+        found = loop.Search(Objective(space), made, pruner, runner, runner,
+                            Nothing(), limit)
+        found.run()
+        for trial in found.trials:
+            self.assertLessEqual(trial.point["batch"] * trial.point["x"], 16)
+            self.assertLessEqual(1e-5, trial.point["lr"])
+            self.assertLessEqual(trial.point["lr"], 1e-1)
+        self.assertEqual(len(found.trials), limit)
+        return found
+
+    def test_ranges_without_steps(self):
+        found, whole = self.drawn("random"), self.drawn("random", False)
+        points = [trial.point for trial in whole.trials]
+        self.assertEqual(len({point["x"] for point in points}), 150)
+        self.assertLess(min(point["lr"] for point in points), 3e-5)
+        self.assertEqual({point["batch"] for point in points}, {1, 2, 4})
+        self.assertTrue(found.pruned)
+        for point, _, _ in found.pruned:
+            self.assertGreater(6 * point["batch"] * point["x"], 80)
+        self.assertIn("points of a range", "\n".join(output.text(found, None)))
+        self.assertNotIn("points", output.document(found, None, "1", "random"))
+
+    @unittest.skipUnless(strategies.has_optuna(), "Optuna is not here")
+    def test_an_optimizer_follows_a_range(self):
+        best = self.drawn("tpe", limit=60).answers()[0]
+        self.assertLess(best.value, 1.5e6)
+        self.assertEqual(best.point["batch"], 4)
+
+    def test_what_is_no_range_without_steps(self):
+        space = self.space(self.RANGE)
+        self.assertEqual(strategies.choose(None, space, space.points()),
+                         "tpe" if strategies.has_optuna() else "random")
+        with self.assertRaises(SearchError):
+            strategies.choose("exhaustive", space, space.points())
+        self.refused("names.a = { from = 1, to = 9, scale = 'log' }", "'count'")
+        self.assertEqual(values.read({"from": 0.5, "to": 1.5, "step": 0.5}),
+                         [0.5, 1.0, 1.5])
+        self.assertIsInstance(values.read({"from": 0, "to": 0.5}), values.Span)
+        self.refused("symmetric = [['a', 'b']]\n[names]\na = {from=0.1, to=1}\n"
+                     "b = {from=0.1, to=1}", "the same values, in a list")
+        space = self.space("constraints = ['a > 1']\n[names]\n"
+                           "a = {from = 0.1, to = 1.0}")
+        with self.assertRaises(SearchError):
+            strategies.make("random", space, space.points(), "", "", 0).ask()
+
     def test_memory_is_known_by_names(self):
         found = self.search("names.micro_batch = [1, 50, 100, 200]\n"
                             "names.recompute = [true, false]",

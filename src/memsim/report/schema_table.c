@@ -730,7 +730,7 @@ const struct schema_object schema_objects[] = {
     {"goal", "time|tokens/s|samples/s|cost|gpus|batch", "what is best"},
     {"cost_of", "text", "what a cost is of, as in 1e+06 tokens"},
     {"strategy", "exhaustive|random|tpe|cmaes|gp", "how points were chosen"},
-    {"points", "uint", "the points of the space that keep its constraints"},
+    {"points", "optional uint", "the points of the space that keep its constraints; missing: a range has no steps"},
     {"names", "list of text", "the names of a point"},
     {"ended", "optional text", "why the search ended before all points were tried or left out"},
     {"best", "optional search_trial", "the best trial; missing: none is an answer"},

@@ -28,7 +28,8 @@ class Lines:
 
     def trial(self, search, trial):
         done = len(search.trials) + len(search.pruned)
-        self.out.write(f"  {done}/{self.total}  "
+        of = "" if self.total is None else f"/{self.total}"
+        self.out.write(f"  {done}{of}  "
                        f"{trial_words(search, trial)}\n")
         self.out.flush()
 

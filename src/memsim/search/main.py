@@ -146,7 +146,8 @@ class Setting:
         points = self.space.points()
         self.pruner = Pruner(self.space, self.objective, not options.no_prune)
         self.points = self.pruner.order(points)
-        self.strategy = strategies.choose(options.strategy, points)
+        self.total = None if self.space.spans else len(points)
+        self.strategy = strategies.choose(options.strategy, self.space, points)
 
     def limit(self):
         if self.options.trials:
@@ -161,7 +162,7 @@ class Setting:
     def introduce(self, store):
         """Lines before the first trial."""
         directions = self.pruner.directions
-        told = [f"{output.points_words(len(self.points))}, {self.strategy}, "
+        told = [f"{output.points_words(self.total)}, {self.strategy}, "
                 f"for the best {GOALS[self.objective.goal]}; trials are kept in "
                 f"{output.clean(store.directory)}"]
         if self.pruner.is_on and self.pruner.assumed and directions:
@@ -202,7 +203,7 @@ def run_search(search, show):
 
 def tell(setting, search):
     """Prints the result and writes the files."""
-    options, total = setting.options, len(setting.points)
+    options, total = setting.options, setting.total
     to_stdout = "-" in (options.json, options.csv)
     if not options.quiet:
         out = sys.stderr if to_stdout else sys.stdout
@@ -221,7 +222,7 @@ def start(words):
     setting = Setting(options, run_options, command)
     store = Store(directory_of(options))
     try:
-        show = live.make(sys.stderr, len(setting.points), options.quiet)
+        show = live.make(sys.stderr, setting.total, options.quiet)
         if not options.quiet:
             for line in setting.introduce(store):
                 print(f"memsim: search: {line}", file=sys.stderr)

@@ -32,6 +32,9 @@ def clean_lines(text):
 
 
 def points_words(count):
+    """COUNT None: a space with ranges without steps."""
+    if count is None:
+        return "points of a range"
     return "1 point" if count == 1 else f"{count} points"
 
 
@@ -103,7 +106,7 @@ def columns(search):
 
 
 def varied(search):
-    return {n.name for n in search.objective.space.names if len(n.values) > 1}
+    return {n.name for n in search.objective.space.names if n.varies}
 
 
 def table(search, trials):
@@ -240,8 +243,9 @@ def document(search, total, version, strategy):
     told = {"search_schema": SEARCH_SCHEMA, "version": version,
             "goal": search.objective.goal,
             "cost_of": search.objective.cost_of(), "strategy": strategy,
-            "points": total,
             "names": [n.name for n in search.objective.space.names]}
+    if total is not None:
+        told["points"] = total
     if search.ended:
         told["ended"] = search.ended
     if answers:

@@ -24,7 +24,7 @@ def directions(space):
         return found, False
     for name in space.names:
         is_bool = all(isinstance(v, bool) for v in name.values)
-        if len(name.values) < 2 or not (name.is_ordered or is_bool):
+        if not name.varies or not (name.is_ordered or is_bool):
             continue
         if name.name in KNOWN_MORE:
             found[name.name] = 1
@@ -75,13 +75,23 @@ class Pruner:
         return tuple(as_text(point[name.name]) for name in self.space.names)
 
     def order(self, points):
-        """POINTS, with those that a rule calls worse behind the others."""
-        self.valid = {self.key(point) for point in points}
+        """POINTS, with those that a rule calls worse behind the others, and of
+        the rest those that need less memory first: one that does not fit then
+        decides on more."""
+        if not self.space.spans:
+            self.valid = {self.key(point) for point in points}
         if not self.is_on:
             return points
-        return sorted(points, key=lambda point: sum(
-            all(point[k] == v for k, v in rule.worse.items())
-            for rule in self.space.rules))
+        ranks = {name: sorted(self.space.by_name[name].values).index
+                 for name in self.directions
+                 if not self.space.by_name[name].span}
+
+        def place(point):
+            worse = sum(all(point[k] == v for k, v in rule.worse.items())
+                        for rule in self.space.rules)
+            return worse, sum(self.directions[name] * rank(point[name])
+                              for name, rank in ranks.items())
+        return sorted(points, key=place)
 
     def learn(self, point, told):
         """What the trial of POINT TOLD."""
@@ -121,7 +131,8 @@ class Pruner:
             same = dict(point)
             for name, place in zip(group, sorted(places)):
                 same[name] = self.space.by_name[name].values[place]
-            if self.valid is None or self.key(same) in self.valid:
+            if self.space.keeps(same) if self.valid is None else \
+                    self.key(same) in self.valid:
                 return "symmetric", "is " + self._words(same)
         return None
 

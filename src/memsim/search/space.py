@@ -18,13 +18,22 @@ ARGS = "args"
 
 
 class Name:
+    """Its VALUES are a list, or a Span: then .span has it, and the list is
+    empty."""
+
     def __init__(self, name, kind, values):
-        self.name, self.kind, self.values = name, kind, values
+        self.name, self.kind = name, kind
+        self.span = values if isinstance(values, value_lists.Span) else None
+        self.values = [] if self.span else values
         self.identifier = identifier(name)
 
     @property
     def is_ordered(self):
         return all(map(value_lists.is_number, self.values))
+
+    @property
+    def varies(self):
+        return bool(self.span) or len(self.values) > 1
 
 
 class Constraint:
@@ -60,6 +69,8 @@ class Space:
         self._check_tables()
         self.names = [name for kind in TABLES
                       for name in self._read_names(kind)]
+        self.listed = [name for name in self.names if not name.span]
+        self.spans = [name for name in self.names if name.span]
         self.constants = self._read_constants()
         self._check_twice()
         self.by_name = {name.name: name for name in self.names}
@@ -200,9 +211,10 @@ class Space:
             for key in group:
                 self._known_name(key, "", "symmetric")
             if len({tuple(map(value_lists.as_text, self.by_name[key].values))
-                    for key in group}) > 1:
+                    for key in group}) > 1 or any(
+                        self.by_name[key].span for key in group):
                 self.file.fail(f"{', '.join(group)}: symmetric names have the "
-                               "same values", "", "symmetric")
+                               "same values, in a list", "", "symmetric")
         return groups
 
     def _name_list(self, table, key):
@@ -241,23 +253,33 @@ class Space:
         found.update({identifier(k): v for k, v in point.items()})
         return found
 
+    def _spans_of(self, constraint):
+        return any(name.span and name.identifier in constraint.expression.names
+                   for name in self.names)
+
     def _checks_by_depth(self, constraints):
-        """Those of CONSTRAINTS that can be checked once the names up to I are
-        bound, for each I."""
-        checks = [[] for _ in self.names]
+        """Those of CONSTRAINTS that can be checked once the listed names up to
+        I are bound, for each I. Those of spans are keeps()'s."""
+        checks = [[] for _ in range(max(1, len(self.listed)))]
         for constraint in constraints:
-            used = [i for i, name in enumerate(self.names)
+            used = [i for i, name in enumerate(self.listed)
                     if name.identifier in constraint.expression.names]
-            checks[max(used, default=0)].append(constraint)
+            if not self._spans_of(constraint):
+                checks[max(used, default=0)].append(constraint)
         return checks
+
+    def keeps(self, point):
+        """Whether POINT, with values of all spans, keeps the constraints."""
+        bound = self.bindings(point)
+        return all(c.holds(bound, self.file) for c in self.constraints)
 
     def _combine(self, point, bound, checks):
         """Each point that begins as POINT does and passes CHECKS."""
         depth = len(point)
-        if depth == len(self.names):
+        if depth == len(self.listed):
             yield dict(point)
             return
-        name = self.names[depth]
+        name = self.listed[depth]
         for value in name.values:
             point[name.name] = bound[name.identifier] = value
             if all(c.holds(bound, self.file) for c in checks[depth]):
@@ -270,7 +292,8 @@ class Space:
                              self._checks_by_depth(constraints))
 
     def points(self):
-        """All points that keep the constraints, the last name fastest."""
+        """All points of the listed names that keep the constraints, the last
+        name fastest. Where there are spans, a strategy adds values of these."""
         found = []
         for point in self._points_of(self.constraints):
             found.append(point)

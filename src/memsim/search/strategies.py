@@ -16,6 +16,7 @@ NAMES = ("exhaustive", "random", *SAMPLERS)
 EXHAUSTIVE_MAX = 256  # points that are all tried unless the user says otherwise
 STORAGES = ("journal", "sqlite")
 STUDY = "memsim"
+DRAWS_MAX = 1000  # until a point keeps the constraints
 
 
 def has_optuna():
@@ -26,11 +27,15 @@ def has_optuna():
     return True
 
 
-def choose(name, points):
-    """The strategy NAME, or the one that suits POINTS."""
+def choose(name, space, points):
+    """The strategy NAME, or the one that suits POINTS of SPACE."""
+    if name == "exhaustive" and space.spans:
+        raise SearchError(
+            f"--strategy exhaustive: '{space.spans[0].name}' is a range "
+            "without steps: give it a step or a count, or another strategy")
     if name:
         return name
-    if len(points) <= EXHAUSTIVE_MAX:
+    if len(points) <= EXHAUSTIVE_MAX and not space.spans:
         return "exhaustive"
     return "tpe" if has_optuna() else "random"
 
@@ -54,15 +59,43 @@ def shuffled(points, seed):
     return points
 
 
+class Drawn:
+    """Random values of SPACE's spans, beside random ones of POINTS."""
+
+    def __init__(self, space, points, seed):
+        self.space, self.points = space, points
+        self.random = random.Random(seed)
+
+    def ask(self):
+        for _ in range(DRAWS_MAX):
+            point = dict(self.random.choice(self.points))
+            for name in self.space.spans:
+                span = name.span
+                point[name.name] = span.value(span.at(self.random.random()))
+            if self.space.keeps(point):
+                return point
+        return fail_draws(self.space)
+
+    def tell(self, point, value):
+        pass
+
+
+def fail_draws(space):
+    raise SearchError(f"{space.file.path}: of {DRAWS_MAX} points that were "
+                      "drawn none keeps the constraints; give a smaller range "
+                      "or a step")
+
+
 class Optimizer:
     """An optimizer of Optuna, on the places of the values. A point that it
     asks for may break a constraint or be known: the nearest one that was not
-    asked for is taken, and its value told in that point's name."""
+    asked for is taken, and its value told in that point's name. Values of spans
+    are its own."""
 
     def __init__(self, space, points, sampler, directory, storage, seed):
         self.optuna = import_optuna(sampler)
         self.space = space
-        self.axes = [name for name in space.names if len(name.values) > 1]
+        self.axes = [name for name in space.listed if name.varies]
         self.left = {self._places(point): point for point in points}
         self.asked, self.worst = {}, None
         self.study = self._open(sampler, directory, storage, seed)
@@ -103,26 +136,51 @@ class Optimizer:
                 else a != b
         return total
 
-    def ask(self):
-        if not self.left:
-            return None
-        trial = self.study.ask()
+    def _suggest_spans(self, trial):
+        """{name: value} that the optimizer wants of the spans."""
+        return {name.name: name.span.value(trial.suggest_float(
+            name.name, name.span.low, name.span.high, log=name.span.is_log))
+            for name in self.space.spans}
+
+    def _key(self, point):
+        return tuple(as_text(point[name.name]) for name in self.space.names)
+
+    def _next(self, trial):
+        """The point that TRIAL is of."""
         wanted = self._suggest(trial)
         nearest = min(self.left, key=lambda p: self._distance(p, wanted))
-        self.asked[nearest] = trial
+        if self.space.spans:
+            return {**self.left[nearest], **self._suggest_spans(trial)}
         return self.left.pop(nearest)
 
+    def ask(self):
+        for _ in range(DRAWS_MAX):
+            if not self.left:
+                return None
+            trial = self.study.ask()
+            point = self._next(trial)
+            is_new = self._key(point) not in self.asked
+            if is_new and (not self.space.spans or self.space.keeps(point)):
+                self.asked[self._key(point)] = trial
+                return point
+            self._tell_worse(trial)
+        return fail_draws(self.space)
+
+    def _tell_worse(self, trial):
+        """TRIAL's point is no answer: worse than all that are."""
+        if self.worst is None:
+            self.study.tell(trial, state=self.optuna.trial.TrialState.FAIL)
+        else:
+            self.study.tell(trial, self.worst + abs(self.worst))
+
     def tell(self, point, value):
-        """A point that is no answer counts as worse than all that are."""
-        trial = self.asked.pop(self._places(point))
+        trial = self.asked.pop(self._key(point))
         if value is not None:
             self.worst = value if self.worst is None else max(self.worst,
                                                               value)
             self.study.tell(trial, value)
-        elif self.worst is None:
-            self.study.tell(trial, state=self.optuna.trial.TrialState.FAIL)
         else:
-            self.study.tell(trial, self.worst + abs(self.worst))
+            self._tell_worse(trial)
 
 
 def open_storage(optuna, directory, storage):
@@ -156,6 +214,8 @@ def make(name, space, points, directory, storage, seed):
     """The strategy NAME over POINTS."""
     if name == "exhaustive":
         return InOrder(points)
+    if name == "random" and space.spans:
+        return Drawn(space, points, seed)
     if name == "random":
         return InOrder(shuffled(points, seed))
     return Optimizer(space, points, name, directory, storage, seed)

@@ -49,6 +49,32 @@ def bounds(table):
     return table["from"], table["to"]
 
 
+class Span:
+    """All numbers from LOW to HIGH; IS_LOG: each factor as often as another."""
+
+    def __init__(self, low, high, is_log):
+        self.low, self.high, self.is_log = float(low), float(high), is_log
+
+    def at(self, part):
+        """The number at PART, 0 to 1, of it."""
+        if self.is_log:
+            return self.low * (self.high / self.low) ** part
+        return self.low + (self.high - self.low) * part
+
+    def value(self, number):
+        """NUMBER as a value: with six digits, and inside."""
+        return min(max(float(f"{number:.6g}"), self.low), self.high)
+
+
+def is_span(table):
+    """A range between floats without steps has all numbers between them. 1 to
+    1e9 is one of whole numbers."""
+    ends = table["from"], table["to"]
+    return ends[0] < ends[1] and not {"step", "count"} & set(table) and \
+        (all(isinstance(end, float) for end in ends) or
+         any(end != int(end) for end in ends))
+
+
 def check_count(count):
     if count > COUNT_MAX:
         raise ValuesError(f"more than {COUNT_MAX} values; a larger step, or "
@@ -57,6 +83,8 @@ def check_count(count):
 
 def linear(table):
     low, high = bounds(table)
+    if is_span(table):
+        return Span(low, high, False)
     step = table.get("step", 1)
     if not is_number(step) or not step > 0 or not math.isfinite(step):
         raise ValuesError("'step' is not a number above 0")
@@ -81,6 +109,8 @@ def logarithmic(table):
     count = table.get("count")
     if low <= 0:
         raise ValuesError("a logarithmic range begins above 0")
+    if is_span(table):
+        return Span(low, high, True)
     if not isinstance(count, int) or isinstance(count, bool) or count < 2:
         raise ValuesError("'count' is missing: how many values, 2 or more")
     check_count(count)
@@ -95,7 +125,8 @@ SCALES = {"linear": (linear, {"step"}), "pow2": (powers, set()),
 
 
 def read(given):
-    """The values that GIVEN, of the file, stands for. Raises ValuesError."""
+    """The values that GIVEN, of the file, stands for: a list, or a Span. Raises
+    ValuesError."""
     if isinstance(given, list):
         return from_list(given)
     if not isinstance(given, dict):
