@@ -415,7 +415,8 @@ def fmri_lstm():
 
 
 @grows("pytorch/pytorch/issues/4661",
-       "gradients of an embedding, taken by a hook with create_graph=True, leak")
+       "gradients of an embedding, taken by a hook with create_graph=True, leak",
+       marked=True)
 def embedding_gradients():
     embed = nn.Embedding(1000, 256).cuda()
     head = nn.Linear(256, 2).cuda()
@@ -450,7 +451,8 @@ def gan_penalty():
 
 @grows("jettify/pytorch-optimizer/issues/306",
        "with weight_decay > 0 the memory grows with each epoch: the state of the "
-       "optimizer has a graph of the parameters")
+       "optimizer has a graph of the parameters",
+       marked=True)
 def apollo_weight_decay():
     model = nn.Linear(WIDTH, WIDTH).cuda()
     state = [torch.zeros_like(p) for p in model.parameters()]
@@ -717,7 +719,8 @@ def stored_inputs():
 
 
 @grows("pq-yang/MatAnyone/issues/45",
-       "the image feature store leaks entries with many inferences")
+       "the image feature store leaks entries with many inferences",
+       marked=True)
 def feature_store():
     encoder, store = nn.Conv2d(3, 64, 3, 4).cuda(), {}
     for video in range(1 << 30):

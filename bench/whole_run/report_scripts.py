@@ -187,7 +187,7 @@ def fsdp_full_state():
 
 @script("meta-llama/llama-cookbook/issues/45",
         "training finishes, saving the model runs out", dies=["save"],
-        notes="no checkpoint was saved", memory="230MiB")
+        notes="no checkpoint was saved", memory="260MiB")
 def llama_recipes_saves():
     return SAVES + """
     shards = [{k: v.clone() for k, v in model.state_dict().items()}
@@ -198,7 +198,7 @@ def llama_recipes_saves():
 
 @script("tatsu-lab/stanford_alpaca/issues/65",
         "out of memory after the last epoch: the state dict is cloned",
-        dies=["save"], notes="no checkpoint was saved", memory="200MiB")
+        dies=["save"], notes="no checkpoint was saved", memory="250MiB")
 def alpaca_saves():
     return SAVES + """
     torch.save({k: v.clone() * 1 for k, v in model.state_dict().items()} | {
@@ -209,7 +209,7 @@ def alpaca_saves():
 
 @script("lm-sys/FastChat/issues/256",
         "after the training: failed to clone() tensors of the state dict",
-        dies=["save"], notes="no checkpoint was saved", memory="210MiB")
+        dies=["save"], notes="no checkpoint was saved", memory="248MiB")
 def fastchat_saves():
     return SAVES + """
     state = {k: v.clone() for k, v in model.state_dict().items()}

@@ -5,10 +5,12 @@ as if it did. Each is a generator that yields after each step. As a program:
     growth_programs.py STEPS FILE NAME...
 
 runs each NAME in a process and on a GPU of its own, as a rank, for STEPS steps
-or until memory runs out, and writes `NAME WHOLE-STEPS` to FILE."""
+or until memory runs out, and writes `NAME WHOLE-STEPS HOST-BYTES-PER-STEP` to
+FILE."""
 import collections
 import copy
 import functools
+import gc
 import itertools
 import os
 import random
@@ -21,6 +23,7 @@ from torch.utils.checkpoint import checkpoint
 
 LEAKS, INNOCENTS = {}, {}
 WIDTH, BATCH = 512, 1024
+HOST_WARM_UP = 200  # steps
 
 
 def leak(function):
@@ -951,15 +954,32 @@ def layers_from_the_host():
 
 # --- running them ------------------------------------------------------------
 
+def one_step(program):
+    """What --step-mark growth_programs.one_step counts."""
+    next(program)
+
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def run(name, steps):
-    """Whole steps of the program NAME, at most STEPS."""
+    """Whole steps of the program NAME, at most STEPS, and how many bytes more
+    it had in memory with each after the first HOST_WARM_UP."""
     program = (LEAKS.get(name) or INNOCENTS[name])()
-    for step in range(steps):
-        try:
-            next(program)
-        except (torch.OutOfMemoryError, StopIteration):
-            return step
-    return steps
+    step, before = 0, resident()
+    try:
+        for step in range(steps):
+            if step == HOST_WARM_UP:
+                gc.collect()
+                before = resident()
+            one_step(program)
+        step = steps
+    except (torch.OutOfMemoryError, StopIteration):
+        pass
+    gc.collect()
+    return step, (resident() - before) // max(step - HOST_WARM_UP, 1)
 
 
 def fork(rank, name, steps, out):
@@ -968,8 +988,8 @@ def fork(rank, name, steps, out):
         return pid
     os.environ.update(RANK=str(rank), CUDA_VISIBLE_DEVICES=str(rank))
     try:
-        whole = run(name, steps)
-        os.write(out, f"{name} {whole}\n".encode())
+        whole, more = run(name, steps)
+        os.write(out, f"{name} {whole} {more}\n".encode())
     finally:
         sys.stderr.flush()
         os._exit(0)

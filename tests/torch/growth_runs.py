@@ -16,6 +16,7 @@ STEPS = 14        # that are recorded to predict
 RANKS = 32        # in one run
 MEMORY = "512MiB" # of each GPU: programs end soon
 END = 2000        # steps after which a program is ended
+HOST = {}         # of the last runs: resident bytes more with each step
 
 
 def _named(decorator):
@@ -39,9 +40,10 @@ def run(names, steps, *options):
              str(len(names)), *options, "--json", report, "--",
              sys.executable, PROGRAMS, str(steps), out, *names],
             check=True, stdout=subprocess.DEVNULL)
-        whole = dict(line.split() for line in out.read_text().splitlines())
+        lines = [line.split() for line in out.read_text().splitlines()]
         ranks = json.loads(report.read_text())["ranks"]
-    return {name: int(n) for name, n in whole.items()}, ranks
+    HOST.update({name: int(more) for name, _, more in lines})
+    return {name: int(n) for name, n, _ in lines}, ranks
 
 
 def parts(names):

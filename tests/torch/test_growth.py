@@ -2,9 +2,15 @@
 # Programs that keep memory from step to step are found, others are not.
 # bench/whole_run/growth does the same with all programs. It starts runs of its
 # own, of the programs in MEMSIM_BUILD.
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
 import growth_runs
 from growth_runs import END, ends, predict
-from harness import equal, main, test
+from harness import MEMSIM, equal, main, memsim, test
 
 LEAKS = ["losses_with_graph", "inputs_kept", "kept_every_third_step",
          "a_cache_by_concatenation", "outputs_with_graph_in_evaluation",
@@ -32,6 +38,112 @@ def what_grows_is_found_and_its_end_is_right():
 def what_only_looks_so_is_not_found():
     equal({name: growth for name, growth in predict(INNOCENTS).items()
            if growth}, {})
+
+
+SCRIPT = """
+import sys, torch
+model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.ReLU(),
+                            torch.nn.Linear(512, 10)).cuda()
+optimizer = torch.optim.Adam(model.parameters())
+kept, total = [], 0
+for step in range(10):
+    out = model(torch.randn(512, 256, device="cuda"))
+    loss = out.square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if sys.argv[1] == "gpu":
+        kept.append(out.detach() * 2)
+    if sys.argv[1] == "pinned":
+        kept.append(torch.ones(1 << 20, dtype=torch.uint8).pin_memory())
+    if sys.argv[1] == "host":
+        kept.append(torch.ones(1 << 18))
+    if sys.argv[1] == "graph":
+        total = total + loss
+"""
+LINE = f":{SCRIPT[:SCRIPT.index('out.detach() * 2')].count(chr(10)) + 1}"
+
+
+def run(what, *options, status=0):
+    """The JSON of a run that keeps WHAT, and its recording's folder."""
+    folder = tempfile.TemporaryDirectory()
+    script, report = (os.path.join(folder.name, name)
+                      for name in ("script.py", "json"))
+    with open(script, "w") as file:
+        file.write(SCRIPT)
+    done = subprocess.run([MEMSIM, "run", "-q", "--gpu", "t4", "-o",
+                           folder.name + "/run", "--json", report, *options,
+                           "--", sys.executable, script, what])
+    equal(done.returncode, status)
+    with open(report) as file:
+        return json.load(file), folder
+
+
+@test
+def the_line_of_what_grows_is_named_without_stacks():
+    report, _ = run("gpu")
+    kinds = report["ranks"][0]["devices"][0]["growth"]["kinds"]
+    stack = kinds[0]["stack"].split("\n")[0]
+    assert "script.py" + LINE in stack, kinds
+
+
+@test
+def no_stacks_are_taken_where_nothing_grows():
+    report, folder = run("nothing")
+    records = memsim("trace", folder.name + "/run/process-0000.trace")
+    assert "script.py:" not in records
+
+
+@test
+def a_replay_says_what_grows_and_how_long_memory_lasts():
+    report, folder = run("gpu")
+    path = folder.name + "/replayed"
+    memsim("replay", folder.name + "/run", "-q", "--json", path)
+    with open(path) as file:
+        replayed = json.load(file)
+    equal(replayed["verdict"], "grows")
+    equal(*(each["ranks"][0]["devices"][0]["growth"]["lasts_most_steps"]
+            for each in (report, replayed)))
+    done = subprocess.run([MEMSIM, "replay", folder.name + "/run", "-q",
+                           "--memory", "256MiB", "--steps", "100000"])
+    equal(done.returncode, 123)
+
+
+@test
+def fit_batch_says_that_memory_grows():
+    with tempfile.TemporaryDirectory() as folder:
+        script = os.path.join(folder, "script.py")
+        with open(script, "w") as file:
+            file.write(SCRIPT.replace("randn(512", "randn(int(sys.argv[2])"))
+        words = ["fit-batch", "--no-cache", "--gpu", "t4", "--to", "2",
+                 "--memory", "512MiB"]
+        command = ["--", sys.executable, script, "gpu", "{}"]
+        told = memsim(*words, *command)
+        assert "memory grows from step to step: with batch 2 it lasts" in told
+        done = subprocess.run([MEMSIM, *words, "-q", "--steps", "4000000",
+                               *command], stdout=subprocess.DEVNULL)
+        equal(done.returncode, 120)
+
+
+@test
+def growth_on_the_host_is_named_by_kind():
+    for what, member, least, most in (
+            ("pinned", "pinned_step_bytes", 1 << 20, 1 << 20),
+            ("host", "tensors_step_bytes", 1 << 20, 1 << 20),
+            ("graph", "objects_step_bytes", 4096, 1 << 16)):
+        report, _ = run(what)
+        growth = report["host"]["growth"]
+        assert least <= growth[member] <= most, (what, growth)
+    report, _ = run("nothing")
+    assert "growth" not in report["host"], report["host"]
+
+
+@test
+def the_hosts_memory_has_to_last_as_well():
+    report, _ = run("pinned", "--host-memory", "4GiB", "--steps", "100000",
+                    status=124)
+    equal(report["verdict"], "host-memory")
+    assert 2000 < report["host"]["growth"]["lasts_steps"] < 4200, report["host"]
 
 
 main()

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/attribution/growth.h"
+#include "memsim/attribution/growth_heap.h"
 
 #include <stdlib.h>
 
@@ -208,4 +209,93 @@ TEST(steps_that_were_none_do_not_count)
     for (int i = 0; i < STEPS; i++)
         growth_step(&g);
     CHECK_UINT(rate_of(&g, &form), 0);
+}
+
+TEST(a_kind_with_stacks_of_some_blocks_has_the_place_that_keeps_most)
+{
+    const struct growth_key kept = {1, 9, 7}, passing = {1, 8, 7};
+    struct growth_found *found;
+    struct growth g = {0};
+
+    for (int i = 0; i < STEPS; i++) {
+        take(&g, i < 4 ? &loss : &kept, KIB);
+        struct growth_mark mark = take(&g, &passing, KIB);
+        growth_step(&g);
+        drop(&g, &mark, KIB);
+    }
+    CHECK_UINT(growth_find(&g, &found), 1);
+    CHECK_UINT(found[0].key.stack, 9);
+    free(found);
+    growth_fini(&g);
+}
+
+TEST(segments_that_fill_with_as_many_blocks_are_fragments)
+{
+    struct growth g = {0};
+
+    take(&g, &other, 64 * KIB);
+    for (unsigned i = 0; i < STEPS; i++) {
+        growth_hold(&g, (64 + 16 * i) * KIB);
+        growth_step(&g);
+    }
+    CHECK_UINT(growth_held_bytes(&g), 16 * KIB);
+    growth_fini(&g);
+}
+
+TEST(segments_of_blocks_that_grow_are_no_fragments)
+{
+    struct growth g = {0};
+
+    for (unsigned i = 0; i < STEPS; i++) {
+        take(&g, &loss, 4 * KIB);
+        growth_hold(&g, 16 * (i + 1) * KIB);
+        growth_step(&g);
+    }
+    CHECK_UINT(growth_held_bytes(&g), 0);
+    growth_fini(&g);
+}
+
+TEST(a_tensor_that_grows_faster_and_faster_says_so)
+{
+    struct growth_found *found;
+    struct growth g = {0};
+    struct growth_mark last = take(&g, &loss, 0);
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < STEPS; i++) {
+        uint64_t more = (100 + 10 * i) * KIB;
+        struct growth_mark next = take(&g, &loss, bytes + more);
+        drop(&g, &last, bytes);
+        bytes += more;
+        last = next;
+        growth_step(&g);
+    }
+    CHECK_UINT(growth_find(&g, &found), 1);
+    CHECK_UINT(found[0].step_more, 10 * KIB);
+    CHECK_UINT(found[0].step_bytes, (100 + 10 * (STEPS - 1)) * KIB);
+    free(found);
+    growth_fini(&g);
+}
+
+/* The rate of a heap that adds MORE bytes with each step, and 2 KiB of jitter;
+ * in step COLLECTED a garbage collection gives back what was there before. */
+static uint64_t heap_rate(uint64_t more, unsigned collected)
+{
+    struct growth_heap h = {.count = 0};
+    uint64_t bytes = 100 << 20;
+
+    for (unsigned i = 1; i <= STEPS; i++) {
+        bytes += more + i % 3 * KIB;
+        bytes -= i == collected ? 600 * KIB : 0;
+        growth_heap_measure(&h, i, bytes);
+    }
+    return growth_heap_rate(&h);
+}
+
+TEST(a_heap_that_grows_is_found_beside_a_garbage_collection)
+{
+    CHECK(heap_rate(12 * KIB, 0) >= 12 * KIB);
+    CHECK(heap_rate(12 * KIB, 9) >= 12 * KIB);
+    CHECK(heap_rate(12 * KIB, 9) <= 14 * KIB);
+    CHECK_UINT(heap_rate(0, 0), 0);
 }

@@ -194,6 +194,7 @@ struct session_host {
 
 /* The allocations whose Python stack is recorded. */
 enum session_stacks {
+    SESSION_STACKS_KEPT,  /* like those that outlived their step before */
     SESSION_STACKS_NONE,
     SESSION_STACKS_LARGE, /* of 1 MiB and more */
     SESSION_STACKS_ALL,

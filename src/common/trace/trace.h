@@ -129,6 +129,8 @@ struct trace_chunk {
     X(26, DEVICE_RESET, device_reset, TIME, F(device) F(used_bytes), NULL)     \
     X(27, SIZE_RANGE, size_range, MEMORY, F(device) F(bytes) F(least_bytes)    \
       F(most_bytes), NULL)                                                     \
+    X(28, HOST_LEVEL, host_level, MEMORY, F(tensor_bytes) F(pinned_bytes)      \
+      F(heap_bytes), NULL)                                                     \
                                                                                \
     X(30, LAUNCH, launch, TIME, TRACE_FIELDS_WORK F(grid_x_y)                  \
       F(grid_z_block_x) F(block_y_z) F(shared_bytes_rule) F(a) F(b) F(c) F(d)  \

@@ -2,10 +2,13 @@
 #include "memsim/advice/outlook.h"
 
 #include <limits.h>
+#include <math.h>
 
 #include "common/base/status.h"
+#include "common/base/units.h"
 #include "memsim/report/gaps.h"
 #include "memsim/replay/replay_repeat.h"
+#include "memsim/replay/replay_scale.h"
 #include "memsim/report/result_verdict.h"
 
 #define CALLS_MOST 10000000 /* to be repeated: a few seconds */
@@ -15,7 +18,7 @@ _Static_assert(ATTRIBUTION_BEGINS == REPLAY_REPEAT_BEGINS,
 
 static uint64_t step_bytes(const struct attribution *a)
 {
-    uint64_t bytes = 0;
+    uint64_t bytes = a->growth_held_bytes;
 
     for (size_t i = 0; i < a->growth_count; i++)
         bytes += a->growth[i].step_bytes;
@@ -31,7 +34,27 @@ static uint64_t need_bytes(const struct attribution *a)
     for (size_t i = 0; i < a->growth_count; i++)
         bytes += (a->growth[i].form == GROWTH_TENSOR ? 2 : 1) *
                  a->growth[i].step_bytes;
+    bytes += a->growth_held_bytes;
     return bytes > a->growth_peak_bytes ? bytes : a->growth_peak_bytes;
+}
+
+/* How much more each step needs than the one before. */
+static uint64_t more_bytes(const struct attribution *a)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < a->growth_count; i++)
+        bytes += 2 * a->growth[i].step_more; /* of tensors alone */
+    return bytes;
+}
+
+/* The steps that ROOM is enough for: n NEED + n^2 MORE / 2 = ROOM. */
+static uint64_t steps_in(uint64_t room, uint64_t need, uint64_t more)
+{
+    double a = (double)need, b = (double)more;
+
+    return more ? (uint64_t)((sqrt(a * a + 2 * b * (double)room) - a) / b)
+                : room / need;
 }
 
 /* At least the reserved memory that is free is lost to fragments, at most it is
@@ -41,10 +64,11 @@ static void growth_estimate(struct result_device *d)
     struct result_growth *g = &d->growth;
     uint64_t steps = d->attribution->growth_steps;
     uint64_t need = need_bytes(d->attribution);
+    uint64_t more = more_bytes(d->attribution);
     uint64_t cached = d->peak_reserved_bytes - d->peak_allocated_bytes;
 
-    g->least = steps + d->headroom_bytes / need;
-    g->most = steps + 1 + (d->headroom_bytes + cached) / need;
+    g->least = steps + steps_in(d->headroom_bytes, need, more);
+    g->most = steps + 1 + steps_in(d->headroom_bytes + cached, need, more);
 }
 
 /* The device of REC that is the GPU of D. */
@@ -59,18 +83,27 @@ static unsigned recording_device(const struct recording *rec,
     return i;
 }
 
+/* Of REC, without what follows the begin of D's last step. */
+static struct replay_plan plan_until(const struct result_device *d,
+                                     const struct recording *rec)
+{
+    struct replay_plan plan = *rec->whatif.plan;
+    uint64_t end = d->attribution->begins[d->attribution->begin_count - 1];
+
+    while (plan.count && plan.deeds[plan.count - 1].index >= end)
+        plan.count--;
+    return plan;
+}
+
 /* Replays REPEAT until memory runs out. Where it does not, it lasts longer than
  * that. */
 static int repeat_run(struct result_device *d, const struct recording *rec,
                       struct replay_repeat *repeat, struct err *err)
 {
-    struct replay_plan plan = *rec->whatif.plan;
+    struct replay_plan plan = plan_until(d, rec);
     struct replay_result result;
     uint64_t steps = d->attribution->growth_steps;
-    uint64_t end = d->attribution->begins[d->attribution->begin_count - 1];
 
-    while (plan.count && plan.deeds[plan.count - 1].index >= end)
-        plan.count--;
     if (replay_run(replay_repeat_source(repeat), &rec->whatif.config, &plan,
                    NULL, &result, err))
         return -1;
@@ -106,6 +139,96 @@ static int recording_repeat(struct result_device *d,
     return rc;
 }
 
+/* What grows on D, by the steps that were recorded; false: nothing. */
+static bool device_grows(const struct result *result, struct result_device *d)
+{
+    if (d->attribution)
+        d->growth.step_bytes = step_bytes(d->attribution);
+    if (!d->growth.step_bytes || result->verdict == VERDICT_OOM)
+        return false;
+    growth_estimate(d);
+    return true;
+}
+
+static void note_estimate(struct result *result, const struct err *err)
+{
+    result_note(result, "how long memory lasts is an estimate: %s", err->text);
+}
+
+/* --- an input of another size --------------------------------------------- */
+
+/* Replays SCALE with TIMES the memory of REC's GPU; fills *TO, which has its
+ * device. */
+static int scale_run(struct replay_repeat *scale, const struct recording *rec,
+                     const struct replay_plan *plan, uint64_t times,
+                     struct result_input *to, struct err *err)
+{
+    struct replay_config config = rec->whatif.config;
+    struct replay_result result;
+
+    config.total_bytes *= times;
+    if (replay_run(replay_repeat_source(scale), &config, plan, NULL, &result,
+                   err))
+        return -1;
+    to->known = true;
+    to->fits = result.fits;
+    to->allocated_bytes = result.devices[to->device].peak_allocated_bytes;
+    to->used_bytes = result.devices[to->device].peak_used_bytes;
+    replay_result_fini(&result);
+    return 0;
+}
+
+#define UNLIMITED 1024 /* times the GPU's memory */
+
+static int input_run(struct result_device *d, const struct recording *rec,
+                     struct replay_repeat *scale, struct err *err)
+{
+    const struct replay_plan plan = plan_until(d, rec);
+    struct result_input here = {.device = recording_device(rec, d)};
+
+    d->input.device = here.device;
+    if (scale_run(scale, rec, &plan, 1, &here, err) ||
+        scale_run(scale, rec, &plan, UNLIMITED, &d->input, err))
+        return -1;
+    d->input.used_bytes += d->others_bytes;
+    d->input.fits = here.fits && (!d->others_bytes || d->input.used_bytes <=
+                                                          d->capacity_bytes);
+    return 0;
+}
+
+/* What D needs in a step whose input is WANTED large. */
+static int input_look(struct result_device *d, const struct recording *rec,
+                      uint64_t wanted, struct err *err)
+{
+    const struct attribution *a = d->attribution;
+    struct replay_repeat *scale;
+
+    if (!recording_is_used(rec) ||
+        recording_device(rec, d) == REPLAY_DEVICES || !a->begin_count)
+        return 0;
+    const struct replay_steps steps = {a->begins, a->sizes, a->begin_count};
+    if (replay_scale_create(&scale, rec->whatif.source, &steps, wanted, err))
+        return -1;
+    int rc = scale ? input_run(d, rec, scale, err) : 0;
+    replay_repeat_destroy(scale);
+    return rc;
+}
+
+/* --- all GPUs ------------------------------------------------------------- */
+
+static void recording_look(struct result *result, struct result_device *d,
+                           const struct recording *rec)
+{
+    struct err err = {""};
+
+    if (device_grows(result, d) && recording_repeat(d, rec, &err))
+        note_estimate(result, &err);
+    err.text[0] = '\0';
+    if (result->input_max && d->attribution &&
+        input_look(d, rec, result->input_max, &err))
+        result_note(result, "--input-max: %s", err.text);
+}
+
 static void device_look(struct result *result, struct result_device *d,
                         const struct rundir *dir,
                         const struct recorded_list *recorded)
@@ -116,20 +239,80 @@ static void device_look(struct result *result, struct result_device *d,
     struct err err = {""};
     char path[PATH_MAX];
 
-    if (d->attribution)
-        d->growth.step_bytes = step_bytes(d->attribution);
-    if (!d->growth.step_bytes || result->verdict == VERDICT_OOM)
+    if (!device_grows(result, d) && !(result->input_max && d->attribution))
         return;
-    growth_estimate(d);
     run_trace_path(dir->path, d->process, path, sizeof path);
-    int rc = recorded_open(&rec, recorded, d->process, path, &as_it_is, &err);
-    if (!rc) {
-        rc = recording_repeat(d, &rec, &err);
-        recording_close(&rec);
+    if (recorded_open(&rec, recorded, d->process, path, &as_it_is, &err)) {
+        note_estimate(result, &err);
+        return;
     }
-    if (rc)
-        result_note(result, "how long memory lasts is an estimate: %s",
-                    err.text);
+    recording_look(result, d, &rec);
+    recording_close(&rec);
+}
+
+/* --- the host's memory ---------------------------------------------------- */
+
+/* The most that a GPU's process leaves behind on the host with each step. */
+static void rank_host(const struct result_rank *rank,
+                      uint64_t bytes[GROWTH_HOST_KINDS])
+{
+    for (size_t i = 0; i < rank->device_count; i++) {
+        const struct attribution *a = rank->devices[i].attribution;
+
+        for (size_t k = 0; a && k < GROWTH_HOST_KINDS; k++)
+            if (a->host_growth[k] > bytes[k])
+                bytes[k] = a->host_growth[k];
+    }
+}
+
+static uint64_t steps_recorded(const struct result *result)
+{
+    uint64_t most = 0;
+
+    for (struct result_walk w = {NULL}; result_walk_next(result, &w);)
+        if (w.device->attribution &&
+            w.device->attribution->growth_steps + 1 > most)
+            most = w.device->attribution->growth_steps + 1;
+    return most;
+}
+
+/* Of a node: the ranks that were run stand for the others. What would not be a
+ * GiB in the longest job is not told. */
+static void host_look(struct result *result)
+{
+    uint64_t all = 0;
+
+    for (int k = 0; k < GROWTH_HOST_KINDS; k++)
+        result->host_growth[k] = 0;
+    for (size_t i = 0; i < result->rank_count; i++) {
+        uint64_t bytes[GROWTH_HOST_KINDS] = {0};
+        rank_host(&result->ranks[i], bytes);
+        for (int k = 0; k < GROWTH_HOST_KINDS; k++)
+            result->host_growth[k] += bytes[k];
+    }
+    for (int k = 0; k < GROWTH_HOST_KINDS; k++) {
+        uint64_t *bytes = &result->host_growth[k];
+        if (result->host_node_ranks && result->rank_count)
+            *bytes = *bytes * result->host_node_ranks / result->rank_count;
+        if (*bytes < GIB / OUTLOOK_STEPS)
+            *bytes = 0;
+        all += *bytes;
+    }
+    if (all && result->host_limit_bytes > result->host_bytes)
+        result->host_lasts_steps =
+            steps_recorded(result) +
+            (result->host_limit_bytes - result->host_bytes) / all;
+}
+
+static void host_judge(struct result *result)
+{
+    if (!result->host_lasts_steps ||
+        result->job_steps <= result->host_lasts_steps ||
+        (result->verdict != VERDICT_FITS &&
+         result->verdict != VERDICT_OVER_LIMIT))
+        return;
+    result->verdict = VERDICT_HOST;
+    result->exit_status = CMD_RUN_HOST;
 }
 
 static void verdict_judge(struct result *result)
@@ -207,14 +390,41 @@ static void note_few_steps(struct result *result, const struct steps_seen *seen)
 
 _Static_assert(GROWTH_STEPS == 6, "a verdict says so in words");
 
+static void judge(struct result *result)
+{
+    const struct steps_seen seen = steps_see(result);
+
+    verdict_judge(result);
+    host_judge(result);
+    judge_unknown(result, &seen);
+    note_few_steps(result, &seen);
+}
+
 void outlook_run(struct result *result, const struct rundir *dir,
                  const struct recorded_list *recorded)
 {
     for (struct result_walk w = {NULL}; result_walk_next(result, &w);)
         device_look(result, w.device, dir, recorded);
-    verdict_judge(result);
-    const struct steps_seen seen = steps_see(result);
-    judge_unknown(result, &seen);
+    host_look(result);
+    judge(result);
     gaps_note(result);
-    note_few_steps(result, &seen);
+}
+
+void outlook_replay(struct result *result, struct result_rank *rank,
+                    const struct recording *rec)
+{
+    for (size_t i = 0; i < rank->device_count; i++)
+        recording_look(result, &rank->devices[i], rec);
+}
+
+/* Of a replay that is not of the recorded job nothing is known. */
+void outlook_judge(struct result *result)
+{
+    bool known = false;
+
+    for (struct result_walk w = {NULL}; result_walk_next(result, &w);)
+        known |= w.device->attribution != NULL;
+    host_look(result);
+    if (known)
+        judge(result);
 }

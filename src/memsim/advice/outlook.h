@@ -16,6 +16,12 @@
 void outlook_run(struct result *result, const struct rundir *dir,
                  const struct recorded_list *recorded);
 
+/* The same of RANK, whose recording REC is replayed on a GPU; outlook_judge()
+ * when that was done for all ranks. */
+void outlook_replay(struct result *result, struct result_rank *rank,
+                    const struct recording *rec);
+void outlook_judge(struct result *result);
+
 #define OUTLOOK_STEPS 1000000
 
 #endif

@@ -402,6 +402,43 @@ static enum step_rule growth_rule(const struct attribute *a)
     return step_counter_whole(&a->steps.counter) ? STEP_OPTIMIZER : STEP_MODULE;
 }
 
+/* Fragments are looked for in the first steps only: a look takes time. */
+#define HELD_STEPS  256
+#define HELD_PIECES 100000
+
+static void card_step(struct attribute *a, unsigned device, bool restart)
+{
+    struct card_use *card = &a->cards[device];
+    struct growth *g = &card->growth;
+
+    law_follow(a, card, restart);
+    if (restart)
+        growth_restart(g);
+    if (card->history.run_count && growth_steps(g) < HELD_STEPS &&
+        a->pieces.count < HELD_PIECES)
+        growth_hold(g, segment_table_held(&card->segments, &a->pieces, device));
+    growth_step(g);
+    if (a->rule == STEP_NONE)
+        growth_restart(g);
+}
+
+static void host_step(struct attribute *a, bool restart)
+{
+    const uint64_t bytes[GROWTH_HOST_HEAP] = {a->host.tensor_bytes,
+                                              a->host.pinned_bytes};
+    unsigned step = growth_steps(&a->cards[0].growth);
+    bool first = restart || a->rule == STEP_NONE;
+
+    for (size_t i = 0; i < GROWTH_HOST_HEAP; i++) {
+        if (first)
+            a->host_growth[i] = (struct growth_size){.bytes = bytes[i]};
+        growth_size_measure(&a->host_growth[i], step, bytes[i]);
+    }
+    if (first)
+        a->heap_growth = (struct growth_heap){.count = 0};
+    growth_heap_measure(&a->heap_growth, step + 1, a->host.heap_bytes);
+}
+
 /* Growth is compared from the second step on: by --step-mark's function, by
  * optimizer steps, and by outermost module calls as long as no optimizer has
  * stepped. What counted as steps by another rule were none. */
@@ -417,16 +454,13 @@ static void growth_follow(struct attribute *a, bool call, bool step)
         return;
     if (restart)
         a->begin_count = 0;
+    if (a->begin_count)
+        a->inputs[(a->begin_count - 1) % ATTRIBUTION_BEGINS] =
+            step_batch_input(&a->batch);
     a->begins[a->begin_count++ % ATTRIBUTION_BEGINS] = a->ordinal - 1;
-    for (size_t i = 0; i < ATTRIBUTE_DEVICES; i++) {
-        struct growth *g = &a->cards[i].growth;
-        law_follow(a, &a->cards[i], restart);
-        if (restart)
-            growth_restart(g);
-        growth_step(g);
-        if (a->rule == STEP_NONE)
-            growth_restart(g);
-    }
+    for (unsigned i = 0; i < ATTRIBUTE_DEVICES; i++)
+        card_step(a, i, restart);
+    host_step(a, restart);
     a->batch = (struct step_batch){.count = 0};
     a->rule = rule;
 }
@@ -488,6 +522,11 @@ static void on_batch(struct attribute *a, const struct trace_item *item)
         growth_call(&a->cards[i].growth);
 }
 
+static void on_host_level(struct attribute *a, const struct trace_item *item)
+{
+    a->host = *trace_as_host_level(item);
+}
+
 static void (*const handlers[])(struct attribute *,
                                 const struct trace_item *) = {
     [TRACE_BLOCK_ALLOC] = on_block_alloc,
@@ -497,6 +536,7 @@ static void (*const handlers[])(struct attribute *,
     [TRACE_SEGMENT_MAP] = on_segment,
     [TRACE_SEGMENT_UNMAP] = on_segment,
     [TRACE_OOM] = on_oom,
+    [TRACE_HOST_LEVEL] = on_host_level,
     [TRACE_COLLECTIVE] = on_collective,
     [TRACE_MODULE] = on_module,
     [TRACE_MODULE_ENTER] = on_module_enter,

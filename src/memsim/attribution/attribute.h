@@ -79,6 +79,7 @@ struct attribution_growth {
     enum trace_category category;
     enum growth_form form;
     uint64_t step_bytes; /* so many more with each step */
+    uint64_t step_more;  /* and with each step so many more than that */
 };
 
 struct history;
@@ -129,11 +130,16 @@ struct attribution {
     uint64_t calls_bytes;  /* that were live then */
     uint64_t growth_peak_bytes; /* a step's peak above the one before; 0: not
                                    regularly */
+    uint64_t growth_held_bytes; /* lost to fragments with each step */
+    uint64_t host_growth[GROWTH_HOST_KINDS]; /* of the process: so many bytes
+                                                more with each step */
     unsigned growth_steps; /* compared; 0: the trace has no steps */
     enum step_rule growth_rule; /* what these steps are */
     struct peak_law law; /* of a step's peak */
     uint64_t begins[ATTRIBUTION_BEGINS]; /* the records at which the last of
                                             these begin */
+    uint64_t sizes[ATTRIBUTION_BEGINS]; /* of the input of each of these steps,
+                                           in law.dimension; 0: not known */
     size_t begin_count;
 };
 

@@ -8,6 +8,7 @@
 #include "common/trace/step.h"
 #include "memsim/attribution/attribute.h"
 #include "memsim/attribution/growth.h"
+#include "memsim/attribution/growth_heap.h"
 #include "memsim/attribution/history.h"
 #include "memsim/attribution/module_table.h"
 #include "memsim/attribution/peak_law.h"
@@ -107,6 +108,10 @@ void segment_table_peak(struct segment_table *t);
  * after the other become one segment. */
 void segment_table_conclude(struct segment_table *t, uint64_t peak_ordinal,
                             struct attribution *to);
+/* The bytes of the segments that have a block of PIECES, struct piece by
+ * address, of DEVICE: PyTorch cannot give them back. */
+uint64_t segment_table_held(const struct segment_table *t,
+                            const struct map *pieces, unsigned device);
 void segment_table_fini(struct segment_table *t);
 
 /* --- blocks: attribute.c ---------------------------------------------------
@@ -176,7 +181,12 @@ struct attribute {
     struct step_batch batch; /* of this step */
     enum step_rule rule; /* of the steps between which growth is compared */
     uint64_t begins[ATTRIBUTION_BEGINS]; /* their first records, in a ring */
+    struct step_input inputs[ATTRIBUTION_BEGINS]; /* of the step that begins
+                                                     there, when it has ended */
     size_t begin_count;
+    struct trace_host_level host; /* the last one */
+    struct growth_size host_growth[GROWTH_HOST_HEAP];
+    struct growth_heap heap_growth;
     unsigned step; /* of them that began last; HISTORY_BEFORE: none */
 };
 

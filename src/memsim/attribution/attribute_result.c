@@ -307,7 +307,32 @@ static struct attribution_growth growth_put(const struct conclusion *c,
         .category = found->category,
         .form = found->form,
         .step_bytes = found->step_bytes,
+        .step_more = found->step_more,
     };
+}
+
+static void host_conclude(struct conclusion *c)
+{
+    uint64_t *to = c->to->host_growth;
+    unsigned steps = growth_steps(&c->card->growth);
+
+    if (steps + 1 < GROWTH_STEPS)
+        return;
+    for (size_t i = 0; i < GROWTH_HOST_HEAP; i++)
+        to[i] = growth_size_rate(&c->a->host_growth[i], steps);
+    to[GROWTH_HOST_HEAP] = growth_heap_rate(&c->a->heap_growth);
+}
+
+/* The step that began as number I, whose input is known if it has ended. */
+static void begin_put(struct attribution *to, const struct attribute *a,
+                      size_t i)
+{
+    size_t at = i % ATTRIBUTION_BEGINS;
+    bool ended = i + 1 < a->begin_count;
+
+    to->sizes[to->begin_count] =
+        ended ? peak_law_size(&a->inputs[at], to->law.dimension) : 0;
+    to->begins[to->begin_count++] = a->begins[at];
 }
 
 static void growth_conclude(struct conclusion *c)
@@ -322,12 +347,13 @@ static void growth_conclude(struct conclusion *c)
     to->growth_steps = growth_steps(&c->card->growth);
     to->growth_rule = c->a->rule;
     to->growth_peak_bytes = growth_peak_bytes(&c->card->growth);
+    to->growth_held_bytes = growth_held_bytes(&c->card->growth);
+    host_conclude(c);
     for (size_t i = c->a->begin_count > ATTRIBUTION_BEGINS
                         ? c->a->begin_count - ATTRIBUTION_BEGINS
                         : 0;
          i < c->a->begin_count; i++)
-        to->begins[to->begin_count++] =
-            c->a->begins[i % ATTRIBUTION_BEGINS];
+        begin_put(to, c->a, i);
     for (size_t i = 0; i < count; i++)
         to->growth[i] = growth_put(c, &found[i]);
     free(found);
@@ -421,8 +447,8 @@ struct attribution *attribute_conclude(struct attribute *a, unsigned device)
     segment_table_conclude(&card->segments, card->peak.ordinal, c.to);
     segments_fill(c.to);
     ooms_put(&c);
-    growth_conclude(&c);
     c.to->law = peak_law_find(&card->law);
+    growth_conclude(&c);
     free(c.index.places);
     return c.to;
 }

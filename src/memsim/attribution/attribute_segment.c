@@ -106,6 +106,58 @@ static int segment_compare(const void *x, const void *y)
     return a->address < b->address ? -1 : a->address > b->address;
 }
 
+static const struct attribution_segment *
+segment_find(const struct attribution_segment *all, size_t count,
+             uint64_t address)
+{
+    size_t low = 0;
+
+    while (low < count) {
+        size_t middle = low + (count - low) / 2;
+        if (all[middle].address > address)
+            count = middle;
+        else if (address - all[middle].address < all[middle].bytes)
+            return &all[middle];
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+/* T's segments by address; COUNT in them is 0. */
+static struct attribution_segment *segments_sort(const struct segment_table *t)
+{
+    struct attribution_segment *all = xcalloc(t->live.count + 1, sizeof *all);
+    size_t cursor = 0, n = 0;
+
+    for (const struct segment_row *row; (row = map_next(&t->live, &cursor));)
+        all[n++] = (struct attribution_segment){.address = row->address,
+                                                .bytes = row->bytes};
+    qsort(all, n, sizeof *all, segment_compare);
+    return all;
+}
+
+uint64_t segment_table_held(const struct segment_table *t,
+                            const struct map *pieces, unsigned device)
+{
+    struct attribution_segment *all = segments_sort(t);
+    uint64_t bytes = 0;
+    size_t cursor = 0;
+
+    for (const struct piece *p; (p = map_next(pieces, &cursor));) {
+        const struct attribution_segment *segment =
+            p->device == device
+                ? segment_find(all, t->live.count, p->address)
+                : NULL;
+        if (!segment || segment->count)
+            continue;
+        all[segment - all].count = 1;
+        bytes += segment->bytes;
+    }
+    free(all);
+    return bytes;
+}
+
 static void segment_put(struct attribution *to, size_t *capacity,
                         const struct segment_row *row)
 {

@@ -47,12 +47,47 @@ static void kind_activate(struct growth *g, struct growth_kind *kind)
     g->active = kind;
 }
 
+static struct growth_place *place_get(struct growth_kind *kind, uint64_t stack)
+{
+    struct growth_place *p = kind->places;
+
+    while (p && p->stack != stack)
+        p = p->next;
+    if (p)
+        return p;
+    p = xcalloc(1, sizeof *p);
+    p->stack = stack;
+    p->next = kind->places;
+    kind->places = p;
+    return p;
+}
+
+/* The kind and the place of what KEY was allocated for: a kind of which some
+ * blocks have no stack has places for the others. */
+static struct growth_mark mark_make(struct growth *g,
+                                    const struct growth_key *key)
+{
+    struct growth_key bare = *key;
+    struct growth_kind *kind;
+
+    bare.stack = 0;
+    kind = key->stack
+               ? map_get(&g->kinds, hash_bytes(HASH_START, &bare, sizeof bare))
+               : NULL;
+    if (!kind)
+        return (struct growth_mark){kind_get(g, key), NULL, g->step};
+    return (struct growth_mark){kind, place_get(kind, key->stack), g->step};
+}
+
 struct growth_mark growth_take(struct growth *g, const struct growth_key *key,
                                const struct growth_bytes *bytes)
 {
-    struct growth_kind *kind = kind_get(g, key);
+    struct growth_mark mark = mark_make(g, key);
+    struct growth_kind *kind = mark.kind;
 
     kind_activate(g, kind);
+    if (mark.place)
+        mark.place->live++;
     level_add(&kind->live, bytes->block);
     level_add(&kind->young, bytes->block);
     level_add(&g->live, bytes->block);
@@ -62,7 +97,7 @@ struct growth_mark growth_take(struct growth *g, const struct growth_key *key,
         g->peak_requested_bytes = g->requested_bytes;
     if (g->live.bytes > g->peak_bytes)
         g->peak_bytes = g->live.bytes;
-    return (struct growth_mark){kind, g->step};
+    return mark;
 }
 
 void growth_drop(struct growth *g, const struct growth_mark *mark,
@@ -71,6 +106,8 @@ void growth_drop(struct growth *g, const struct growth_mark *mark,
     struct growth_kind *kind = mark->kind;
 
     kind_activate(g, kind);
+    if (mark->place)
+        mark->place->live--;
     level_take(&kind->live, bytes->block);
     level_take(&g->live, bytes->block);
     kind->requested_bytes -= bytes->requested;
@@ -117,7 +154,7 @@ static uint64_t rise_rate(const struct growth_rise *r)
     return more / (r->last - r->first);
 }
 
-static void size_measure(struct growth_size *s, unsigned step, uint64_t bytes)
+void growth_size_measure(struct growth_size *s, unsigned step, uint64_t bytes)
 {
     unsigned times = s->rise.times;
     uint64_t more = bytes - s->bytes;
@@ -130,6 +167,10 @@ static void size_measure(struct growth_size *s, unsigned step, uint64_t bytes)
                                            : s->increment - more;
         s->uneven += times && off > s->increment / 8 + 512;
         s->increment = more;
+        if (s->rise.times == 2) {
+            s->first_increment = more;
+            s->first_step = step;
+        }
     }
     s->bytes = bytes;
 }
@@ -139,7 +180,9 @@ static void kind_measure(struct growth_kind *kind, unsigned step)
 {
     rise_note(&kind->old, step, kind->live.blocks - kind->young.blocks,
               kind->live.bytes - kind->young.bytes);
-    size_measure(&kind->size, step, kind->requested_bytes);
+    growth_size_measure(&kind->size, step, kind->requested_bytes);
+    for (struct growth_place *p = kind->places; p; p = p->next)
+        p->kept = p->live;
 }
 
 static void calls_restart(struct growth_calls *c, uint64_t live_bytes)
@@ -164,12 +207,29 @@ void growth_step(struct growth *g)
         kind = next;
     }
     calls_restart(&g->calls, g->live.bytes);
-    size_measure(&g->size, step, g->live.bytes);
-    size_measure(&g->peaks, step, g->peak_bytes);
+    growth_size_measure(&g->size, step, g->live.bytes);
+    growth_size_measure(&g->peaks, step, g->peak_bytes);
     g->peak_bytes = g->live.bytes;
     g->peak_requested_bytes = g->requested_bytes;
     if (g->size.rise.times == 1 && g->size.rise.last == step)
         g->first_blocks = g->live.blocks;
+}
+
+/* K's key, at the place that most of its blocks are from: NOW, or when the last
+ * step began. */
+static struct growth_key kind_key(const struct growth_kind *k, bool now)
+{
+    struct growth_key key = k->key;
+    uint64_t most = 0;
+
+    for (const struct growth_place *p = k->places; p; p = p->next) {
+        uint64_t blocks = now ? p->live : p->kept;
+        if (blocks <= most)
+            continue;
+        most = blocks;
+        key.stack = p->stack;
+    }
+    return key;
 }
 
 /* The kind of which the calls of this step left the most bytes behind, of those
@@ -183,7 +243,7 @@ static uint64_t calls_kind(const struct growth *g, uint64_t blocks,
         if (k->young.blocks < blocks || k->young.bytes <= most)
             continue;
         most = k->young.bytes;
-        found->key = k->key;
+        found->key = kind_key(k, true);
         found->category = k->category;
     }
     return most;
@@ -203,12 +263,17 @@ static struct growth_found calls_found(const struct growth *g)
     return found;
 }
 
+void growth_hold(struct growth *g, uint64_t held_bytes)
+{
+    growth_size_measure(&g->held, g->step + 1 - g->start, held_bytes);
+}
+
 void growth_call(struct growth *g)
 {
     struct growth_calls *c = &g->calls;
     const struct growth_size *s = &c->size;
 
-    size_measure(&c->size, ++c->count, g->live.bytes);
+    growth_size_measure(&c->size, ++c->count, g->live.bytes);
     if (s->fell || c->count < GROWTH_STEPS ||
         !rise_goes_on(&s->rise, c->count, SIZES) ||
         s->uneven > s->rise.times / 4 || c->count < c->found_count)
@@ -230,6 +295,7 @@ void growth_restart(struct growth *g)
     }
     g->size = (struct growth_size){.bytes = g->live.bytes};
     g->peaks = (struct growth_size){.bytes = g->peak_bytes};
+    g->held = (struct growth_size){.bytes = g->held.bytes};
     g->start = g->step;
 }
 
@@ -238,10 +304,31 @@ unsigned growth_steps(const struct growth *g)
     return g->step - g->start;
 }
 
-static bool tensor_grows(const struct growth_size *s, unsigned step)
+static bool size_grows(const struct growth_size *s, unsigned step)
 {
     return !s->fell && rise_goes_on(&s->rise, step, SIZES) &&
            s->uneven <= s->rise.times / 4;
+}
+
+uint64_t growth_size_rate(const struct growth_size *s, unsigned steps)
+{
+    bool grows = rise_goes_on(&s->rise, steps, SIZES) &&
+                 s->uneven <= s->rise.times / 4;
+
+    return grows ? rise_rate(&s->rise) : 0;
+}
+
+/* A tensor that is appended to in every step, and each time by more. */
+static void size_accelerate(const struct growth_size *s,
+                            struct growth_found *found)
+{
+    bool each = s->rise.longest == 1 && s->rise.last > s->first_step;
+
+    if (!each || s->increment <= s->first_increment + s->first_increment / 4)
+        return;
+    found->step_bytes = s->increment;
+    found->step_more = (s->increment - s->first_increment) /
+                       (s->rise.last - s->first_step);
 }
 
 static bool kind_grows(const struct growth_kind *kind, unsigned step,
@@ -249,14 +336,16 @@ static bool kind_grows(const struct growth_kind *kind, unsigned step,
 {
     bool blocks = rise_goes_on(&kind->old, step, RISES);
 
-    if (!blocks && !tensor_grows(&kind->size, step))
+    if (!blocks && !size_grows(&kind->size, step))
         return false;
     *found = (struct growth_found){
-        .key = kind->key,
+        .key = kind_key(kind, false),
         .category = kind->category,
         .form = blocks ? GROWTH_BLOCKS : GROWTH_TENSOR,
         .step_bytes = rise_rate(blocks ? &kind->old : &kind->size.rise),
     };
+    if (!blocks)
+        size_accelerate(&kind->size, found);
     return found->step_bytes > 0;
 }
 
@@ -305,6 +394,17 @@ size_t growth_find(const struct growth *g, struct growth_found **found)
     return count;
 }
 
+/* The blocks' own growth has lines of its own. */
+uint64_t growth_held_bytes(const struct growth *g)
+{
+    const struct growth_rise *r = &g->held.rise;
+    unsigned steps = growth_steps(g);
+    bool grows = rise_goes_on(r, steps, SIZES) && !g->held.fell &&
+                 !rise_goes_on(&g->size.rise, steps, RISES);
+
+    return grows && growth_steps(g) + 1 >= GROWTH_STEPS ? rise_rate(r) : 0;
+}
+
 uint64_t growth_peak_bytes(const struct growth *g)
 {
     const struct growth_size *p = &g->peaks;
@@ -318,7 +418,12 @@ void growth_fini(struct growth *g)
 {
     size_t cursor = 0;
 
-    for (void *kind; (kind = map_next(&g->kinds, &cursor));)
+    for (struct growth_kind *kind; (kind = map_next(&g->kinds, &cursor));) {
+        for (struct growth_place *p = kind->places, *next; p; p = next) {
+            next = p->next;
+            free(p);
+        }
         free(kind);
+    }
     map_fini(&g->kinds);
 }

@@ -34,10 +34,21 @@ struct growth_key {
     uint64_t module;           /* 0: none */
 };
 
+/* Where in the script blocks of a kind were allocated whose key does not say
+ * so: stacks are taken of some blocks only. */
+struct growth_place {
+    uint64_t stack; /* id of a name */
+    uint64_t live;  /* blocks ... */
+    uint64_t kept;  /* ... when the last step began: a program's end frees all
+                     */
+    struct growth_place *next;
+};
+
 /* What a block has to remember. */
 struct growth_mark {
     struct growth_kind *kind;
-    unsigned born; /* the step */
+    struct growth_place *place; /* NULL: not known */
+    unsigned born;              /* the step */
 };
 
 /* Heights that a value reached for the first time. */
@@ -62,7 +73,9 @@ struct growth_bytes {
 struct growth_size {
     struct growth_rise rise;
     uint64_t bytes;     /* when the last step began */
-    uint64_t increment; /* of the last rise */
+    uint64_t increment; /* of the last rise ... */
+    uint64_t first_increment; /* ... and of the second one, at this step */
+    unsigned first_step;
     unsigned uneven;    /* increments that differ by an eighth from the one
                            before */
     bool fell;
@@ -76,6 +89,7 @@ struct growth_kind {
     struct growth_rise old;    /* the number of the others */
     uint64_t requested_bytes;  /* of those that live */
     struct growth_size size;
+    struct growth_place *places;
     bool active;
     struct growth_kind *next; /* of the active ones */
 };
@@ -91,6 +105,8 @@ struct growth_found {
     enum trace_category category;
     enum growth_form form;
     uint64_t step_bytes; /* so many more with each step, on average */
+    uint64_t step_more;  /* ... and with each step so many more than that; then
+                            step_bytes are those of the last step */
 };
 
 /* Calls between the begins of two steps, those of an evaluation or a
@@ -104,6 +120,14 @@ struct growth_calls {
     uint64_t found_bytes;      /* that were live at the last of them */
 };
 
+/* What is compared of the host's memory. */
+enum growth_host {
+    GROWTH_HOST_TENSORS,
+    GROWTH_HOST_PINNED,
+    GROWTH_HOST_HEAP, /* the C library's, without tensors */
+    GROWTH_HOST_KINDS,
+};
+
 struct growth { /* zeroed: empty */
     struct map kinds;
     struct growth_kind *active; /* what the next step's begin may change */
@@ -112,6 +136,7 @@ struct growth { /* zeroed: empty */
     uint64_t peak_bytes;      /* of this step */
     uint64_t requested_bytes, peak_requested_bytes; /* the same as requested */
     struct growth_size peaks; /* of all */
+    struct growth_size held;  /* segments with a block in them */
     struct growth_calls calls;
     uint64_t first_blocks; /* when the size rose first */
     unsigned step;         /* of all that began */
@@ -130,6 +155,10 @@ void growth_step(struct growth *g);
  * step on. */
 void growth_restart(struct growth *g);
 
+/* HELD_BYTES of the segments that PyTorch has reserved cannot be given back
+ * when a step begins: to be called before growth_step(). */
+void growth_hold(struct growth *g, uint64_t held_bytes);
+
 /* An outermost module is called without gradients, or in evaluation mode. */
 void growth_call(struct growth *g);
 
@@ -143,6 +172,17 @@ size_t growth_find(const struct growth *g, struct growth_found **found);
 /* So many bytes the peak of a step is above that of the one before, on average;
  * 0: it does not rise regularly. */
 uint64_t growth_peak_bytes(const struct growth *g);
+
+/* So many bytes more with each step lie in segments that cannot be given back,
+ * while the blocks in them stay as many: fragments. 0: it does not grow. */
+uint64_t growth_held_bytes(const struct growth *g);
+
+/* So many more with each step, where what S measures grows regularly by the
+ * same; 0: it does not. STEPS: that were measured. */
+uint64_t growth_size_rate(const struct growth_size *s, unsigned steps);
+
+/* S is BYTES when the step STEP begins, from 1 on. */
+void growth_size_measure(struct growth_size *s, unsigned step, uint64_t bytes);
 
 void growth_fini(struct growth *g);
 

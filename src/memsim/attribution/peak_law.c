@@ -12,21 +12,33 @@
 #define TOLERANCE 0.002 /* of the highest peak */
 #define DEGREES   2
 
+static bool is_clear(const struct step_input *input)
+{
+    return input->samples && input->calls == 1 &&
+           input->tokens % input->samples == 0;
+}
+
+uint64_t peak_law_size(const struct step_input *input,
+                       enum peak_law_dimension dimension)
+{
+    if (!is_clear(input))
+        return 0;
+    if (dimension == PEAK_LAW_TOKEN)
+        return input->tokens / input->samples;
+    return dimension == PEAK_LAW_VALUE ? input->values : input->samples;
+}
+
 void peak_law_add(struct peak_law_points *p, const struct step_input *input,
                   uint64_t peak_bytes)
 {
-    bool clear = input->samples && input->calls == 1 &&
-                 input->tokens % input->samples == 0;
-
-    if (!clear || p->count == PEAK_LAW_POINTS)
+    if (!is_clear(input) || p->count == PEAK_LAW_POINTS)
         return;
     if (!p->warm) {
         p->warm = true;
         return;
     }
-    p->of[PEAK_LAW_TOKEN][p->count] = input->tokens / input->samples;
-    p->of[PEAK_LAW_VALUE][p->count] = input->values;
-    p->of[PEAK_LAW_SAMPLE][p->count] = input->samples;
+    for (int d = 0; d < PEAK_LAW_DIMENSIONS; d++)
+        p->of[d][p->count] = peak_law_size(input, (enum peak_law_dimension)d);
     p->peak[p->count++] = peak_bytes;
 }
 
@@ -143,14 +155,21 @@ struct peak_law peak_law_find(const struct peak_law_points *p)
     bool samples = count_lengths(p, PEAK_LAW_SAMPLE) > 1;
     bool sizes = count_lengths(p, PEAK_LAW_TOKEN) > 1 ||
                  count_lengths(p, PEAK_LAW_VALUE) > 1;
-    struct peak_law law;
+    struct peak_law law, none = {.degree = 0};
 
-    if (samples != sizes) /* one of them alone differs */
-        for (int d = 0; d < PEAK_LAW_DIMENSIONS; d++)
-            if ((d == PEAK_LAW_SAMPLE) == samples &&
-                find(p, (enum peak_law_dimension)d, &law))
-                return law;
-    return (struct peak_law){.degree = 0};
+    if (samples == sizes) /* one of them alone has to differ */
+        return none;
+    for (int d = 0; d < PEAK_LAW_DIMENSIONS; d++) {
+        if ((d == PEAK_LAW_SAMPLE) != samples ||
+            count_lengths(p, (enum peak_law_dimension)d) < 2)
+            continue;
+        if (find(p, (enum peak_law_dimension)d, &law))
+            return law;
+        if (!none.steps)
+            none = law;
+    }
+    none.degree = 0;
+    return none;
 }
 
 const char *peak_law_dimension_name(enum peak_law_dimension dimension)

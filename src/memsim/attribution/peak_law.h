@@ -41,6 +41,12 @@ struct peak_law {
     unsigned steps;
 };
 
+/* The size of INPUT in DIMENSION; 0: it has no clear one. */
+uint64_t peak_law_size(const struct step_input *input,
+                       enum peak_law_dimension dimension);
+
+/* Its dimension is the one that differs from step to step, with a law or
+ * without. */
 struct peak_law peak_law_find(const struct peak_law_points *points);
 
 /* "token", "value", "sample". */

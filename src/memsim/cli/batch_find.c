@@ -94,6 +94,14 @@ static int try_batch(struct batch_find *f, uint64_t batch,
     return status;
 }
 
+/* It is kept for jobs of any length. */
+static void judge_growth(const struct batch_find *f, struct batch_outcome *o)
+{
+    if (o->verdict == BATCH_FITS && o->lasts_steps &&
+        o->lasts_steps < f->steps)
+        o->verdict = BATCH_GROWS;
+}
+
 static void note_outcome(struct batch_find *f, const struct batch_outcome *o)
 {
     struct batch_report *r = &f->report;
@@ -126,6 +134,7 @@ int batch_find_run(struct batch_find *f, struct err *err)
         }
         if (status)
             return status;
+        judge_growth(f, &o);
         note_outcome(f, &o);
         if (batch_verdict_ends(o.verdict))
             return 0;

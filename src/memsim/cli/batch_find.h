@@ -15,6 +15,7 @@ struct batch_find {
     struct launch_options launch;
     char *programs; /* memsim's own files */
     char *cache;    /* NULL: nothing is kept */
+    uint32_t steps; /* of the job, which has to last them; 0: not known */
     bool live;      /* a terminal shows which batch is running */
     FILE *lines;    /* where each outcome goes, as it comes; NULL: nowhere */
     struct batch_report report; /* with a search that has begun */

@@ -22,7 +22,7 @@
 struct fit_options {
     struct job_options job;
     struct launch_options launch;
-    uint32_t from, to, multiple;
+    uint32_t from, to, multiple, steps;
     const char *cache;
     bool no_cache, quiet;
     const char *json;
@@ -38,6 +38,10 @@ static const struct option_row rows[] = {
      .help = "largest batch to try (default 65536)"},
     {"multiple-of", 0, OPTION_COUNT, "N", ROW(multiple), .minimum = 1,
      .maximum = BATCHES_MAX, .help = "try only multiples of N (default 1)"},
+    {"steps", 0, OPTION_COUNT, "N", ROW(steps), .minimum = 1,
+     .maximum = UINT32_MAX,
+     .help = "the job will run N steps: a batch with which memory\n"
+             "grows and runs out before does not fit"},
     {"cache", 0, OPTION_STRING, "DIR", ROW(cache),
      .help = "keep results in this directory (default:\n"
              "memsim/fit-batch in $XDG_CACHE_HOME or ~/.cache)"},
@@ -59,8 +63,9 @@ static const struct options options = {
         "Finds the largest batch with which COMMAND fits in GPU memory. Runs "
         "COMMAND as\n`memsim run' does, with a number in place of each {} in "
         "its arguments. The next\nnumber comes from the peaks of the last two. "
-        "COMMAND should do two or three\nsteps and end. Its output is shown "
-        "only if it fails for another reason than\nmemory.\n"
+        "COMMAND should do two or three\nsteps and end; six show whether "
+        "memory grows. Its output is shown only if it fails\nfor another "
+        "reason than memory.\n"
         "\nExit status:\n"
         "    0  a batch was found\n"
         "  120  not even the smallest batch fits\n"
@@ -120,6 +125,7 @@ static int fit(const struct fit_options *o, const struct job *job)
     struct batch_find f = {
         .job = *job,
         .launch = o->launch,
+        .steps = o->steps,
         .live = !o->quiet && isatty(STDERR_FILENO),
         .lines = o->quiet                ? NULL
                  : isatty(STDERR_FILENO) ? stderr

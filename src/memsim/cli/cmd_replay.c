@@ -115,6 +115,7 @@ static const struct options options = {
         "  120  the job does not fit\n"
         "  121  a limit was exceeded (--fail-above, --fail-slower)\n"
         "  122  unknown: the recording is not of the whole job\n"
+        "  123  memory grows and runs out before the job ends (--steps)\n"
         "  125  memsim failed",
     .examples =
         "  memsim replay --gpu a100-sxm-80gb out\n"
@@ -323,7 +324,7 @@ static int replay_on_one(const struct replay_options *o, const struct run *run,
         replay_report_sweep(&m.report);
     result->invocation = o->invocation;
     note_whole(result, run->traces[0].path);
-    replay_memory_owners(&m);
+    replay_memory_outlook(&m);
     advise(o, &m.report, m.recordings);
     int status = price(o, &m.report, run, err) ||
                          replay_memory_time(&m, err) ||

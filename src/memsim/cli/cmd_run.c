@@ -60,9 +60,10 @@ static const struct option_row rows[] = {
      .group = "Run",
      .help = "do not record which module, phase and operator each\n"
              "allocation belongs to"},
-    {"stacks", 0, OPTION_CHOICE, "none|large|all", ROW(stacks),
-     .help = "record the Python stack of each allocation: of none\n"
-             "(default), of those of 1 MiB and more, or of all"},
+    {"stacks", 0, OPTION_CHOICE, "kept|none|large|all", ROW(stacks),
+     .help = "record the Python stack of each allocation: of those\n"
+             "like others that outlived their step (default), of\n"
+             "none, of those of 1 MiB and more, or of all"},
     {"real-clock", 0, OPTION_FLAG, NULL, ROW(real_clock),
      .help = "COMMAND sees this machine's time, not the predicted one"},
     {"local-clock", 0, OPTION_FLAG, NULL, ROW(local_clock),

@@ -22,6 +22,7 @@ struct making {
     struct gpu *gpus; /* those to replay on */
     double *prices;   /* of each; 0: not known */
     size_t gpu_count;
+    bool steady; /* nothing grows on one, so on none */
     struct gpu_table table;
 };
 
@@ -133,6 +134,8 @@ static int add_gpu(struct making *m, size_t i, struct err *err)
     if (replay_memory_open(&memory, m->options, m->run, &m->gpus[i],
                            m->command, err))
         return -1;
+    if (!m->steady)
+        m->steady = replay_memory_outlook(&memory);
     int rc = replay_memory_time(&memory, err);
     if (!rc)
         gpu_table_add(&m->table, &memory.report.result, &m->gpus[i],
@@ -160,12 +163,14 @@ static int add_all(struct making *m, struct err *err)
 }
 
 /* The best of all rows. */
-static int status_of(const struct gpu_table *t)
+static int status_of(const struct gpu_table *t, uint64_t job_steps)
 {
-    static const struct {
+    const int grows = job_steps ? CMD_RUN_GROWS : CMD_OK;
+    const struct {
         enum verdict verdict;
         int status;
     } order[] = {{VERDICT_FITS, CMD_OK},
+                 {VERDICT_GROWS, grows},
                  {VERDICT_UNKNOWN, CMD_RUN_UNKNOWN},
                  {VERDICT_OVER_LIMIT, CMD_RUN_OVER_LIMIT}};
 
@@ -183,7 +188,7 @@ static int tell(struct making *m, struct err *err)
     const struct report_style style = {.color = output_color(to, out)};
 
     gpu_table_sort(&m->table);
-    m->table.exit_status = status_of(&m->table);
+    m->table.exit_status = status_of(&m->table, to->steps);
     if (!to->quiet)
         gpu_table_text(&m->table, &style, out);
     if (to->json && file_write(gpu_table_json, &m->table, to->json, err))

@@ -6,9 +6,13 @@
 
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
+#include "memsim/advice/outlook.h"
 #include "memsim/cli/output_time.h"
 #include "memsim/cli/replay_gpus.h"
+#include "memsim/report/growth_report.h"
+#include "memsim/report/law_report.h"
 #include "memsim/report/replay_owners.h"
+#include "memsim/report/result_host.h"
 #include "memsim/run/rundir.h"
 
 /* "memory=16GiB..80GiB" */
@@ -107,7 +111,8 @@ static int time_all(struct replay_memory *m, struct err *err)
     return rc;
 }
 
-void replay_memory_owners(struct replay_memory *m)
+/* Takes what was in memory. */
+static void owners_take(struct replay_memory *m)
 {
     const struct replay_options *o = m->options;
     struct result *result = &m->report.result;
@@ -124,6 +129,28 @@ void replay_memory_owners(struct replay_memory *m)
             result_note(result, "what was in memory is not known: %s",
                         err.text);
     }
+}
+
+static bool grows(const struct result *result)
+{
+    return growth_first(result) || result_host_grows(result);
+}
+
+bool replay_memory_outlook(struct replay_memory *m)
+{
+    const struct replay_options *o = m->options;
+    struct result *result = &m->report.result;
+    size_t rank = 0;
+
+    owners_take(m);
+    result->job_steps = o->output.steps;
+    result->input_max = o->output.input_max;
+    for (size_t i = 0; i < m->count; i++)
+        if (m->recordings[i].whatif.row_count)
+            outlook_replay(result, &result->ranks[rank++], &m->recordings[i]);
+    outlook_judge(result);
+    law_judge(result);
+    return !grows(result);
 }
 
 int replay_memory_time(struct replay_memory *m, struct err *err)

@@ -57,9 +57,10 @@ int replay_memory_open(struct replay_memory *m, const struct replay_options *o,
                        const struct run *run, const struct gpu *gpu,
                        char **command, struct err *err);
 
-/* Gives M's report what was in memory at the peak: modules, categories, the
- * largest blocks. Only of traces that are replayed as they are. */
-void replay_memory_owners(struct replay_memory *m);
+/* Gives M's report what was in memory at the peak (modules, categories, the
+ * largest blocks), and what the job comes to after the recorded steps. Only of
+ * traces that are replayed as they are. Returns whether nothing grows. */
+bool replay_memory_outlook(struct replay_memory *m);
 
 /* Gives M's report the times of its steps. Snapshots have none. Returns 0 or
  * -1. */

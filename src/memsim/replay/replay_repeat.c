@@ -5,33 +5,12 @@
 
 #include "common/base/map.h"
 #include "common/base/xmalloc.h"
+#include "memsim/replay/replay_repeat_internal.h"
 
 /* Names of repeated blocks: no address has this bit. */
 #define FIRST_NAME (UINT64_C(1) << 62)
 
-struct call {
-    struct replay_op op;
-    size_t taken; /* of a free: the place of the block's allocation ... */
-    bool before;  /* ... in the repetition before this one */
-};
-
-struct call_list {
-    struct call *all;
-    size_t count, capacity;
-};
-
-struct replay_repeat {
-    const struct replay_source *from;
-    struct replay_source source;
-    uint64_t begins[REPLAY_REPEAT_BEGINS];
-    size_t begin_count;
-    struct call_list calls; /* of the steps that are repeated */
-    size_t steps;           /* so many */
-    uint64_t end;           /* where the recording is left */
-    uint64_t most, at;      /* calls to repeat, and that were */
-};
-
-static bool takes(const struct replay_op *op)
+bool call_takes(const struct replay_op *op)
 {
     return op->kind == REPLAY_ALLOC || op->kind == REPLAY_OTHER_ALLOC;
 }
@@ -51,8 +30,7 @@ static bool is_single(const struct replay_op *op)
 
 /* --- which steps are alike ------------------------------------------------ */
 
-/* The calls of the steps from the first of BEGINS on. */
-static int calls_read(const struct replay_repeat *r, struct call_list *calls,
+int calls_read(const struct replay_repeat *r, struct call_list *calls,
                       struct err *err)
 {
     struct replay_op op;
@@ -62,7 +40,7 @@ static int calls_read(const struct replay_repeat *r, struct call_list *calls,
         return -1;
     while ((more = r->from->next(r->from->context, &op, err)) > 0 &&
            op.index < r->end) {
-        if (op.index < r->begins[0] || !(takes(&op) || frees(&op) ||
+        if (op.index < r->begins[0] || !(call_takes(&op) || frees(&op) ||
                                          is_single(&op)))
             continue;
         xgrow(&calls->all, calls->count, &calls->capacity, sizeof *calls->all);
@@ -71,8 +49,7 @@ static int calls_read(const struct replay_repeat *r, struct call_list *calls,
     return more < 0 ? -1 : 0;
 }
 
-/* The place of the first call of the step that is BACK steps from the end. */
-static size_t step_place(const struct replay_repeat *r,
+size_t calls_step(const struct replay_repeat *r,
                          const struct call_list *calls, size_t back)
 {
     uint64_t begin = r->begins[r->begin_count - 1 - back];
@@ -83,10 +60,11 @@ static size_t step_place(const struct replay_repeat *r,
     return place;
 }
 
-static bool is_same(const struct replay_op *a, const struct replay_op *b)
+static bool is_same(const struct replay_op *a, const struct replay_op *b,
+                    bool sizes)
 {
     return a->kind == b->kind && a->device == b->device &&
-           a->bytes == b->bytes && a->stream == b->stream &&
+           (!sizes || a->bytes == b->bytes) && a->stream == b->stream &&
            a->pool.first == b->pool.first && a->pool.second == b->pool.second;
 }
 
@@ -96,23 +74,22 @@ static const struct replay_op *next_taken(const struct call_list *calls,
 {
     while (*place < end) {
         const struct replay_op *op = &calls->all[(*place)++].op;
-        if (takes(op) || is_single(op))
+        if (call_takes(op) || is_single(op))
             return op;
     }
     return NULL;
 }
 
-/* Whether the steps from MIDDLE on ask for what those from FIRST on do. */
-static bool are_alike(const struct call_list *calls, size_t first,
-                      size_t middle)
+bool calls_alike(const struct call_list *calls, size_t first, size_t end,
+                 size_t middle, bool sizes)
 {
     size_t a = first, b = middle;
     const struct replay_op *x, *y;
 
     do {
-        x = next_taken(calls, &a, middle);
+        x = next_taken(calls, &a, end);
         y = next_taken(calls, &b, calls->count);
-        if (!x != !y || (x && (is_single(x) || !is_same(x, y))))
+        if (!x != !y || (x && (is_single(x) || !is_same(x, y, sizes))))
             return false;
     } while (x);
     return middle < calls->count;
@@ -152,9 +129,7 @@ static bool frees_once(const struct call_list *calls)
     return once;
 }
 
-/* R's calls become those from MIDDLE on; those before it, from FIRST on, are
- * alike. */
-static bool calls_choose(struct replay_repeat *r, const struct call_list *all,
+bool calls_choose(struct replay_repeat *r, const struct call_list *all,
                          size_t first, size_t middle)
 {
     size_t *by_order = xcalloc(all->count - middle + 1, sizeof *by_order);
@@ -163,16 +138,16 @@ static bool calls_choose(struct replay_repeat *r, const struct call_list *all,
     bool linked = true;
 
     for (size_t i = middle; i < all->count; i++)
-        if (takes(&all->all[i].op))
+        if (call_takes(&all->all[i].op))
             by_order[order++] = i - middle;
     order = 0;
     for (size_t i = first; i < middle; i++)
-        if (takes(&all->all[i].op))
+        if (call_takes(&all->all[i].op))
             map_put(&orders, all->all[i].op.address,
                     (void *)(uintptr_t)++order);
     for (size_t i = middle; i < all->count && linked; i++) {
         struct call c = all->all[i];
-        if (takes(&c.op))
+        if (call_takes(&c.op))
             map_put(&places, c.op.address, (void *)(uintptr_t)(i - middle + 1));
         else
             linked = call_link(&c, &places, &orders, by_order);
@@ -190,11 +165,11 @@ static bool calls_choose(struct replay_repeat *r, const struct call_list *all,
 static bool steps_choose(struct replay_repeat *r, const struct call_list *all)
 {
     for (size_t n = 1; 2 * n < r->begin_count; n++) {
-        size_t middle = step_place(r, all, n);
-        size_t first = step_place(r, all, 2 * n);
+        size_t middle = calls_step(r, all, n);
+        size_t first = calls_step(r, all, 2 * n);
         r->steps = n;
         r->calls.count = 0;
-        if (are_alike(all, first, middle) &&
+        if (calls_alike(all, first, middle, middle, true) &&
             calls_choose(r, all, first, middle))
             return true;
     }
@@ -217,7 +192,7 @@ static void repeat_next(struct replay_repeat *r, struct replay_op *op)
 
     *op = c->op;
     op->index = r->end + r->at++;
-    if (takes(op))
+    if (call_takes(op))
         op->address = op->address ? block_name(r, repetition, place) : 0;
     else if (!c->before)
         op->address = block_name(r, repetition, c->taken);
@@ -250,15 +225,12 @@ static int source_rewind(void *context, struct err *err)
     return r->from->rewind(r->from->context, err);
 }
 
-int replay_repeat_create(struct replay_repeat **repeat,
-                         const struct replay_source *source,
-                         const uint64_t *begins, size_t count, uint64_t most,
-                         struct err *err)
+struct replay_repeat *repeat_make(const struct replay_source *source,
+                                  const uint64_t *begins, size_t count,
+                                  uint64_t most)
 {
-    struct call_list calls = {0};
     struct replay_repeat *r = xcalloc(1, sizeof *r);
 
-    *repeat = NULL;
     r->from = source;
     r->source = *source;
     r->source.context = r;
@@ -271,6 +243,18 @@ int replay_repeat_create(struct replay_repeat **repeat,
          i < count; i++)
         r->begins[r->begin_count++] = begins[i];
     r->end = r->begin_count ? r->begins[r->begin_count - 1] : 0;
+    return r;
+}
+
+int replay_repeat_create(struct replay_repeat **repeat,
+                         const struct replay_source *source,
+                         const uint64_t *begins, size_t count, uint64_t most,
+                         struct err *err)
+{
+    struct replay_repeat *r = repeat_make(source, begins, count, most);
+    struct call_list calls = {0};
+
+    *repeat = NULL;
     int rc = calls_read(r, &calls, err);
     if (!rc && steps_choose(r, &calls)) {
         *repeat = r;

@@ -26,6 +26,8 @@ static void add_outcome(cJSON *array, const struct batch_outcome *o)
         cJSON_AddNumberToObject(
             to, o->rate_is_tokens ? "tokens_per_second" : "samples_per_second",
             o->rate);
+    if (o->lasts_steps)
+        json_add_uint(to, "lasts_least_steps", o->lasts_steps);
     cJSON_AddNumberToObject(to, "seconds", o->seconds);
     cJSON_AddBoolToObject(to, "cached", o->cached);
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "common/base/units.h"
+#include "memsim/report/growth_report.h"
 #include "memsim/report/time_report.h"
 #include "memsim/run/batch_guess.h"
 
@@ -65,6 +66,8 @@ struct batch_outcome batch_outcome_make(const struct result *result,
         o.peak_allocated_bytes = w.device->peak_allocated_bytes;
     }
     o.verdict = outcome_verdict(result, refused);
+    const struct result_device *grows = growth_first(result);
+    o.lasts_steps = grows ? grows->growth.least : 0;
     add_times(&o, result);
     return o;
 }
@@ -147,6 +150,7 @@ static void write_limit(const struct batch_report *r, uint64_t limit, FILE *out)
         [BATCH_OOM] = "does not",
         [BATCH_CAUGHT] = "ran out of memory, which the command survived",
         [BATCH_OVER_LIMIT] = "is over the limit of --fail-above",
+        [BATCH_GROWS] = "runs out of memory before the last step",
     };
     const struct batch_outcome *o = find(r, limit);
 
@@ -174,6 +178,19 @@ static void write_verdict(const struct batch_report *r, FILE *out)
     fputc('\n', out);
 }
 
+/* Without --steps nobody knows whether that is enough. */
+static void write_growth(const struct batch_report *r, FILE *out)
+{
+    const struct batch_outcome *o = find(r, batch_search_largest(&r->search));
+
+    if (o && o->lasts_steps)
+        fprintf(out,
+                "  note: memory grows from step to step: with batch %" PRIu64
+                " it lasts %" PRIu64 " steps;\n        `memsim run' shows what "
+                "grows, --steps N says how long the job is\n",
+                o->batch, o->lasts_steps);
+}
+
 static void write_notes(const struct batch_report *r, FILE *out)
 {
     const struct batch_outcome *failed = failure(r);
@@ -188,6 +205,7 @@ static void write_notes(const struct batch_report *r, FILE *out)
                 "  note: batch %" PRIu64 " failed (status %d), not for lack of "
                 "GPU memory;\n        the search ends there\n",
                 failed->batch, failed->status);
+    write_growth(r, out);
     if (r->signal)
         fprintf(out, "  note: interrupted; the same command goes on from "
                      "here\n");

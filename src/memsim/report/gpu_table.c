@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/report/growth_report.h"
 #include "memsim/report/gpu_table.h"
 
 #include <inttypes.h>
@@ -61,6 +62,8 @@ void gpu_table_add(struct gpu_table *t, const struct result *result,
                             .headroom_bytes = f.headroom,
                             .kernels_differ = kernels_differ,
                             .price = price};
+    const struct result_device *grows = growth_first(result);
+    row->lasts_steps = grows ? grows->growth.least : 0;
     add_times(row, result);
 }
 
@@ -234,6 +237,27 @@ static void write_others(const struct gpu_table *t, enum verdict verdict,
     free(line);
 }
 
+/* "memory grows, and lasts 790 steps on l4, 23 steps on t4" */
+static void write_growing(const struct gpu_table *t, FILE *out)
+{
+    char *line = NULL;
+
+    for (size_t i = 0; i < t->count; i++) {
+        const struct gpu_row *row = &t->rows[i];
+        if (!row->lasts_steps)
+            continue;
+        char *more = xasprintf("%s%s %" PRIu64 " steps on %s",
+                               line ? line : "memory grows, and lasts",
+                               line ? "," : "", row->lasts_steps,
+                               row->gpu.name);
+        free(line);
+        line = more;
+    }
+    if (line)
+        text_write_wrapped(out, " ", line);
+    free(line);
+}
+
 static void write_marks(const struct gpu_table *t, FILE *out)
 {
     for (size_t i = 0; i < MARKS; i++)
@@ -279,6 +303,7 @@ void gpu_table_text(const struct gpu_table *t, const struct report_style *style,
     for (size_t i = 0; i < fitting; i++)
         write_row(t, &t->rows[i], out);
     fputc('\n', out);
+    write_growing(t, out);
     write_others(t, VERDICT_OOM, "out of memory on", out);
     write_others(t, VERDICT_OVER_LIMIT, "above the limit on", out);
     write_others(t, VERDICT_UNKNOWN,
@@ -302,6 +327,8 @@ static void add_row(cJSON *list, const struct gpu_table *t,
     cJSON_AddStringToObject(to, "verdict", result_verdict_name(row->verdict));
     json_add_bytes(to, "peak_used_bytes", row->used_bytes);
     json_add_bytes(to, "headroom_bytes", row->headroom_bytes);
+    if (row->lasts_steps)
+        json_add_uint(to, "lasts_least_steps", row->lasts_steps);
     cJSON_AddBoolToObject(to, "kernels_differ", row->kernels_differ);
     if (row->step_ns) {
         json_add_uint(to, "step_ns", row->step_ns);

@@ -12,6 +12,7 @@ struct gpu_row {
     struct gpu gpu;
     enum verdict verdict;
     uint64_t used_bytes, headroom_bytes;
+    uint64_t lasts_steps; /* where memory grows, at least; 0: it does not */
     uint64_t step_ns, low_ns, high_ns; /* 0: not known */
     struct time_rate rate;
     enum cost_basis basis; /* of most of the device time, if a step is known */

@@ -7,6 +7,7 @@
 #include "common/base/json_add.h"
 #include "common/base/text_clean.h"
 #include "common/base/units.h"
+#include "memsim/attribution/stack_text.h"
 #include "memsim/report/text_columns.h"
 
 #define SIZE_LENGTH 16
@@ -82,16 +83,6 @@ static void kind_text(const struct attribution *a,
     text_quote(out, size, text);
 }
 
-/* The line of the script; "": not recorded. */
-static const char *where_text(const struct attribution_growth *g, char *out,
-                              size_t size)
-{
-    size_t length = g->stack ? strcspn(g->stack, "\n ") : 0;
-
-    snprintf(out, size, "%.*s", (int)length, length ? g->stack : "");
-    return out;
-}
-
 /* --- the likely cause ----------------------------------------------------- */
 
 struct growth_sums {
@@ -119,6 +110,10 @@ static const char *cause_text(const struct attribution *a)
     const struct growth_sums s = sums_make(a);
     uint64_t half = s.all_bytes / 2;
 
+    if (!a->growth_count)
+        return "The blocks stay as many, but they spread over more segments. "
+               "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True avoids that.";
+
     if (s.tensor_bytes > half)
         return "Each step appends to a tensor, as torch.cat of a cache does. "
                "Bound it, or move it to the CPU.";
@@ -145,11 +140,10 @@ static void write_kind(const struct attribution *a,
     char size[SIZE_LENGTH], name[NAME_LENGTH], where[NAME_LENGTH];
 
     kind_text(a, g, name, sizeof name);
-    where_text(g, where, sizeof where);
-    fprintf(out, "  %12s  %s\n",
-            units_format_bytes(g->step_bytes, size, sizeof size), name);
-    if (*where)
-        fprintf(out, "  %12s  %s\n", "", where);
+    stack_line(g->stack, where, sizeof where);
+    fprintf(out, "  %12s  %s%s%s\n",
+            units_format_bytes(g->step_bytes, size, sizeof size), name,
+            *where ? ", " : "", where);
 }
 
 void growth_text_write(const struct result_device *d, const char *dim,
@@ -167,6 +161,10 @@ void growth_text_write(const struct result_device *d, const char *dim,
             *steps ? ", memory lasts " : "", steps, plain);
     for (size_t i = 0; i < a->growth_count && i < KINDS; i++)
         write_kind(a, &a->growth[i], out);
+    if (a->growth_held_bytes)
+        fprintf(out, "  %12s  fragments: segments that PyTorch cannot give "
+                     "back\n",
+                units_format_bytes(a->growth_held_bytes, size, sizeof size));
     if (a->growth_count > KINDS)
         fprintf(out, "  %12s  and %zu more kinds of blocks\n", "",
                 a->growth_count - KINDS);
@@ -208,19 +206,20 @@ static void calls_last(const struct result_device *d, uint64_t *least,
 void growth_calls_write(const struct result_device *d, FILE *out)
 {
     const struct attribution *a = d->attribution;
-    char size[SIZE_LENGTH], name[NAME_LENGTH], text[256];
+    char size[SIZE_LENGTH], name[NAME_LENGTH], where[NAME_LENGTH], text[320];
     uint64_t least, most;
 
     if (!a || !a->calls_growth.step_bytes)
         return;
     kind_text(a, &a->calls_growth, name, sizeof name);
+    stack_line(a->calls_growth.stack, where, sizeof where);
     calls_last(d, &least, &most);
     snprintf(text, sizeof text,
-             "memory grows by %s with each call without gradients (%s): an "
+             "memory grows by %s with each call without gradients (%s%s%s): an "
              "evaluation lasts %" PRIu64 " to %" PRIu64
              " calls, %u were recorded",
              units_format_bytes(a->calls_growth.step_bytes, size, sizeof size),
-             name, least, most, a->calls);
+             name, *where ? ", " : "", where, least, most, a->calls);
     text_write_wrapped(out, "  evaluation:", text);
 }
 
@@ -258,6 +257,30 @@ static void add_calls(cJSON *device, const struct result_device *d)
     add_kind(cJSON_AddArrayToObject(growth, "kinds"), a, &a->calls_growth);
 }
 
+cJSON *growth_json_add_host(cJSON *to, const char *name,
+                            const uint64_t bytes[GROWTH_HOST_KINDS])
+{
+    static const char *const names[GROWTH_HOST_KINDS] = {
+        [GROWTH_HOST_TENSORS] = "tensors_step_bytes",
+        [GROWTH_HOST_PINNED] = "pinned_step_bytes",
+        [GROWTH_HOST_HEAP] = "objects_step_bytes",
+    };
+    cJSON *growth = cJSON_AddObjectToObject(to, name);
+
+    for (int i = 0; i < GROWTH_HOST_KINDS; i++)
+        json_add_bytes(growth, names[i], bytes[i]);
+    return growth;
+}
+
+static void add_host(cJSON *device, const struct attribution *a)
+{
+    for (int i = 0; i < GROWTH_HOST_KINDS; i++)
+        if (a->host_growth[i]) {
+            growth_json_add_host(device, "host_growth", a->host_growth);
+            return;
+        }
+}
+
 void growth_json_add(cJSON *device, const struct result_device *d)
 {
     const struct attribution *a = d->attribution;
@@ -265,6 +288,7 @@ void growth_json_add(cJSON *device, const struct result_device *d)
     if (!a)
         return;
     json_add_uint(device, "growth_steps", a->growth_steps);
+    add_host(device, a);
     if (a->calls_growth.step_bytes)
         add_calls(device, d);
     if (!grows(d))
@@ -277,6 +301,8 @@ void growth_json_add(cJSON *device, const struct result_device *d)
         cJSON_AddBoolToObject(growth, "replayed", d->growth.replayed);
     }
     cJSON_AddStringToObject(growth, "cause", cause_text(a));
+    if (a->growth_held_bytes)
+        json_add_bytes(growth, "fragment_bytes", a->growth_held_bytes);
     cJSON *kinds = cJSON_AddArrayToObject(growth, "kinds");
     for (size_t i = 0; i < a->growth_count; i++)
         add_kind(kinds, a, &a->growth[i]);

@@ -22,6 +22,11 @@ void growth_text_write(const struct result_device *d, const char *dim,
                        const char *plain, FILE *out);
 /* The same with each call of an evaluation. */
 void growth_calls_write(const struct result_device *d, FILE *out);
+/* Adds the object NAME with what each step leaves on the host, by enum
+ * growth_host. */
+cJSON *growth_json_add_host(cJSON *to, const char *name,
+                            const uint64_t bytes[GROWTH_HOST_KINDS]);
+
 void growth_json_add(cJSON *device, const struct result_device *d);
 
 #endif

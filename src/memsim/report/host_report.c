@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/report/host_report.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "common/base/json_add.h"
 #include "common/base/units.h"
+#include "memsim/report/growth_report.h"
 #include "memsim/report/result_host.h"
 #include "memsim/report/text_columns.h"
 
@@ -58,6 +60,33 @@ static void line_write(const struct result *r, FILE *out)
     fputc('\n', out);
 }
 
+/* "grows by 8.00 MiB of pinned memory with each step" */
+static void growth_write(const struct result *r, FILE *out)
+{
+    static const char *const names[GROWTH_HOST_KINDS] = {
+        [GROWTH_HOST_TENSORS] = "tensors",
+        [GROWTH_HOST_PINNED] = "pinned memory",
+        [GROWTH_HOST_HEAP] = "objects (nodes of graphs that are kept?)",
+    };
+    char text[256] = "", size[SIZE_LENGTH];
+
+    for (int i = 0; i < GROWTH_HOST_KINDS; i++)
+        if (r->host_growth[i])
+            snprintf(text + strlen(text), sizeof text - strlen(text),
+                     "%s%s of %s", *text ? " and " : "grows by ",
+                     units_format_bytes(r->host_growth[i], size, sizeof size),
+                     names[i]);
+    if (!*text)
+        return;
+    snprintf(text + strlen(text), sizeof text - strlen(text),
+             " with each step");
+    if (r->host_lasts_steps)
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 "; the limit is reached after %" PRIu64 " steps",
+                 r->host_lasts_steps);
+    text_write_wrapped(out, "   ", text);
+}
+
 void host_text_write(const struct result *r, FILE *out)
 {
     char text[256] = "", state[160] = "";
@@ -76,15 +105,21 @@ void host_text_write(const struct result *r, FILE *out)
         text_write_wrapped(out, "   ", text);
     if (*state)
         text_write_wrapped(out, "    offloaded:", state);
+    growth_write(r, out);
 }
 
 void host_verdict(const struct result *r, char *out, size_t size)
 {
     char needs[SIZE_LENGTH], limit[SIZE_LENGTH];
 
-    snprintf(out, size, ": a node needs %s of %s",
-             units_format_bytes(r->host_bytes, needs, sizeof needs),
-             units_format_bytes(r->host_limit_bytes, limit, sizeof limit));
+    units_format_bytes(r->host_limit_bytes, limit, sizeof limit);
+    if (r->host_bytes > r->host_limit_bytes)
+        snprintf(out, size, ": a node needs %s of %s",
+                 units_format_bytes(r->host_bytes, needs, sizeof needs),
+                 limit);
+    else
+        snprintf(out, size, ": a node needs %s after %" PRIu64 " steps", limit,
+                 r->host_lasts_steps);
 }
 
 static void add_process(cJSON *list, const struct result_host *h)
@@ -123,4 +158,9 @@ void host_json_add(cJSON *root, const struct result *r)
     cJSON *list = cJSON_AddArrayToObject(host, "processes");
     for (size_t i = 0; i < r->host_count; i++)
         add_process(list, &r->hosts[i]);
+    if (!result_host_grows(r))
+        return;
+    cJSON *growth = growth_json_add_host(host, "growth", r->host_growth);
+    if (r->host_lasts_steps)
+        json_add_uint(growth, "lasts_steps", r->host_lasts_steps);
 }

@@ -11,10 +11,18 @@
 
 #define SIZE_LENGTH 16
 
+/* NULL: nothing is known of D's peak with an input of another size. */
 static const struct peak_law *law_of(const struct result_device *d)
 {
-    return d->attribution && d->attribution->law.degree ? &d->attribution->law
-                                                        : NULL;
+    return d->attribution && (d->attribution->law.degree || d->input.known)
+               ? &d->attribution->law
+               : NULL;
+}
+
+static uint64_t allocated_at(const struct result_device *d, uint64_t length)
+{
+    return d->input.known ? d->input.allocated_bytes
+                          : peak_law_at(&d->attribution->law, length);
 }
 
 /* Used memory: allocated by the law, and beside it as much as at the peak. */
@@ -24,11 +32,14 @@ static uint64_t used_at(const struct result_device *d, uint64_t length)
                           ? d->peak_used_bytes - d->peak_allocated_bytes
                           : 0;
 
-    return peak_law_at(&d->attribution->law, length) + beside;
+    return d->input.known ? d->input.used_bytes
+                          : peak_law_at(&d->attribution->law, length) + beside;
 }
 
 bool law_is_short(const struct result_device *d, uint64_t length)
 {
+    if (d->input.known)
+        return !d->input.fits;
     return law_of(d) && length && used_at(d, length) > d->capacity_bytes;
 }
 
@@ -96,19 +107,23 @@ static const char *samples_text(const struct peak_law *law, char *out,
 void law_text_write(const struct result_device *d, uint64_t length, FILE *out)
 {
     const struct peak_law *law = law_of(d);
-    char each[SIZE_LENGTH], peak[SIZE_LENGTH], samples[48], text[256];
+    char each[SIZE_LENGTH], peak[SIZE_LENGTH], samples[48], text[320];
+    char rises[128] = "";
 
     if (!law)
         return;
     uint64_t at = length ? length : law->longest;
     double bytes = token_bytes(law, at);
     units_format_bytes(bytes > 0 ? (uint64_t)bytes : 0, each, sizeof each);
-    units_format_bytes(peak_law_at(law, at), peak, sizeof peak);
+    units_format_bytes(allocated_at(d, at), peak, sizeof peak);
+    if (law->degree)
+        snprintf(rises, sizeof rises, "%s for each %s%s, ", each,
+                 dimension_text(law),
+                 law->degree > 1 ? " there, with its square" : "");
     snprintf(text, sizeof text,
-             "the peak of a step is %s for each %s%s, %s at %" PRIu64
+             "the peak of a step is %s%s at %" PRIu64
              "%s%s (%u steps%s, %" PRIu64 " to %" PRIu64 " %ss)",
-             each, dimension_text(law),
-             law->degree > 1 ? " there, with its square" : "", peak, at,
+             rises, peak, at,
              length ? "" : ", the most that were recorded",
              law_is_short(d, at) ? ", which does not fit" : "", law->steps,
              samples_text(law, samples, sizeof samples), law->shortest,
@@ -136,7 +151,8 @@ void law_json_add(cJSON *device, const struct result_device *d, uint64_t length)
     if (!length)
         return;
     json_add_uint(item, "input_max", length);
-    json_add_bytes(item, "peak_allocated_bytes", peak_law_at(law, length));
+    json_add_bytes(item, "peak_allocated_bytes", allocated_at(d, length));
     json_add_bytes(item, "peak_used_bytes", used_at(d, length));
     cJSON_AddBoolToObject(item, "fits", !law_is_short(d, length));
+    cJSON_AddBoolToObject(item, "replayed", d->input.known);
 }

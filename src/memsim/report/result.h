@@ -11,6 +11,7 @@
 #include "common/base/rank_set.h"
 #include "common/catalogue/gpu.h"
 #include "common/trace/session.h"
+#include "memsim/attribution/growth.h"
 #include "memsim/attribution/peak.h"
 #include "memsim/replay/reserved_range.h"
 #include "memsim/run/rank_class.h"
@@ -79,6 +80,13 @@ struct result_growth {
     bool replayed;        /* a replay of further steps, else an estimate */
 };
 
+/* A step with --input-max, played after the recording. */
+struct result_input {
+    bool known, fits;
+    unsigned device; /* in the recording */
+    uint64_t allocated_bytes, used_bytes; /* peaks on a GPU without a limit */
+};
+
 struct result_device {
     unsigned index;   /* of the GPU in its node */
     unsigned card;    /* in the session and in the traces */
@@ -103,6 +111,7 @@ struct result_device {
     uint64_t retries; /* of PyTorch's cudaMallocs, with an emptied cache */
     struct attribution *attribution; /* whose it was; NULL: not known */
     struct result_growth growth;     /* filled by outlook.h */
+    struct result_input input;       /* likewise */
     bool advised;                    /* what follows was asked for */
     bool advice_fits;                /* without any of it */
     bool advice_ends;         /* it is only on the request that failed last */
@@ -241,6 +250,9 @@ struct result {
     uint64_t host_bytes; /* of a node, at most; 0: not known */
     uint64_t host_shared_bytes; /* of that, in /dev/shm */
     uint64_t host_limit_bytes;  /* --host-memory; 0: not given */
+    uint64_t host_growth[GROWTH_HOST_KINDS]; /* of a node: so many bytes more
+                                                with each step; outlook.h */
+    uint64_t host_lasts_steps; /* until the limit; 0: not known */
     char *dependencies; /* of --depends, as text; NULL: not asked for */
     char **notes;
     size_t note_count;

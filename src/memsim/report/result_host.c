@@ -214,3 +214,12 @@ uint64_t result_hosts_high(const struct result *r, enum session_host_kind kind)
         bytes += r->hosts[i].high_bytes[kind];
     return bytes;
 }
+
+bool result_host_grows(const struct result *r)
+{
+    bool grows = false;
+
+    for (int i = 0; i < GROWTH_HOST_KINDS; i++)
+        grows |= r->host_growth[i] != 0;
+    return grows;
+}

@@ -12,6 +12,9 @@ void result_hosts_fill(struct result *r, const struct session *s);
 /* Whether R knows anything of it. */
 bool result_has_hosts(const struct result *r);
 
+/* Whether anything grows from step to step. */
+bool result_host_grows(const struct result *r);
+
 /* The bytes of KIND at most, of all processes that were run. */
 uint64_t result_hosts_high(const struct result *r, enum session_host_kind kind);
 

@@ -78,6 +78,13 @@ const struct schema_object schema_objects[] = {
     {"limit_bytes", "optional uint", "the limit of --host-memory, if given"},
     {"shared_bytes", "uint", "of /dev/shm, at most, beyond what was used before the run"},
     {"processes", "list of host_process", "each process that had tensors on the host or used a GPU"},
+    {"growth", "optional host_growth", "what grows from step to step; missing: nothing was found to grow"},
+)},
+{"host_growth", "memory of the host that each step leaves behind (doc/whole-run.md)", NULL, FIELDS(
+    {"tensors_step_bytes", "uint", "of PyTorch's CPU allocator, so many more with each step"},
+    {"pinned_step_bytes", "uint", "pinned memory, likewise"},
+    {"objects_step_bytes", "uint", "of the C library's heap without tensors, likewise: most often nodes of autograd's graphs"},
+    {"lasts_steps", "optional uint", "steps before the limit is reached, the recorded ones included; an estimate"},
 )},
 {"host_process", "a process's memory on the host; each figure is the highest of its own", NULL, FIELDS(
     {"rank", "optional uint", "its rank, or that of the process that started it; missing: it belongs to no rank"},
@@ -141,7 +148,7 @@ const struct schema_object schema_objects[] = {
     {"waited_for", "list of int", "the operation that it waited for, in operations"},
 )},
 {"input_law", "allocated peak = constant + token * n + square * n * n, with n what dimension says", NULL, FIELDS(
-    {"degree", "uint", "1 or 2"},
+    {"degree", "uint", "1 or 2; 0: the peaks have no law"},
     {"dimension", "token|value|sample", "n: tokens of each sample; numbers of each sample's largest input (pixels, frames); samples of a step (nodes, points)"},
     {"constant_bytes", "number", "the part that does not depend on n"},
     {"token_bytes", "number", "for each of n"},
@@ -153,6 +160,7 @@ const struct schema_object schema_objects[] = {
     {"peak_allocated_bytes", "optional uint", "the peak at that n"},
     {"peak_used_bytes", "optional uint", "with what was used beside it at the recorded peak"},
     {"fits", "optional bool", "this is not more than the GPU has"},
+    {"replayed", "optional bool", "a step of that size was played with PyTorch's allocator; false: the peak is by the law"},
 )},
 {"growth", "memory of PyTorch's allocator that each step leaves behind (doc/whole-run.md)", NULL, FIELDS(
     {"step_bytes", "uint", "so many more with each step"},
@@ -160,6 +168,7 @@ const struct schema_object schema_objects[] = {
     {"lasts_most_steps", "optional uint", "the same at most"},
     {"replayed", "optional bool", "the last steps were replayed until memory ran out; false: the growth was extrapolated"},
     {"cause", "text", "the likely cause"},
+    {"fragment_bytes", "optional uint", "of step_bytes, what is lost to fragments: the blocks stay as many, but lie in more segments"},
     {"kinds", "list of growth_kind", "what grows, the fastest first"},
 )},
 {"evaluation_growth", "memory that each call without gradients leaves behind, between two steps", NULL, FIELDS(
@@ -174,7 +183,7 @@ const struct schema_object schema_objects[] = {
     {"operator", "text", "the operator that allocated them"},
     {"module", "text", "the module"},
     {"category", "text", "the category"},
-    {"stack", "optional text", "with --stacks: where, in Python"},
+    {"stack", "optional text", "where, in Python; missing: not recorded"},
     {"step_bytes", "uint", "so many more with each step"},
 )},
 {"step_calls", "calls of a step into CUDA: the same place in each list is the same call; -1: none", NULL, FIELDS(
@@ -347,6 +356,7 @@ const struct schema_object schema_objects[] = {
     {"growth_steps", "optional uint", "the steps between which memory was compared; 6 and more show growth"},
     {"input_law", "optional input_law", "what the peak of a step depends on, where steps with samples of different lengths show it"},
     {"growth", "optional growth", "what grows from step to step; missing: nothing was found to grow"},
+    {"host_growth", "optional host_growth", "what its process leaves on the host with each step; missing: nothing was found to grow"},
     {"evaluation_growth", "optional evaluation_growth", "what grows with each call of an evaluation; missing: nothing was found to"},
     {"advice", "optional list of advice", "with --advice: changes that save memory, the one that leaves least used first"},
     {"history", "optional history", "in the page of --html alone: the blocks over the run"},
@@ -654,7 +664,7 @@ const struct schema_object schema_objects[] = {
 )},
 {"batch_try", "a run of fit-batch; the peaks are those of its fullest GPU", "peaks", FIELDS(
     {"batch", "uint", "the batch"},
-    {"verdict", "fits|oom|caught-oom|over-limit|failed|none", "the result"},
+    {"verdict", "fits|oom|caught-oom|over-limit|grows|failed|none", "the result; grows: memory runs out before the steps of --steps"},
     {"command_status", "int", "the exit status of the command"},
     {"step_ns", "optional uint", "the predicted time of a step"},
     {"low_ns", "optional uint", "its band"},
@@ -662,6 +672,7 @@ const struct schema_object schema_objects[] = {
     {"waits_for_cpu", "optional bool", "the step waits for the CPU of this machine"},
     {"tokens_per_second", "optional number", "of one rank"},
     {"samples_per_second", "optional number", "of one rank, if it has no tokens"},
+    {"lasts_least_steps", "optional uint", "memory grows, and lasts so many steps at least; missing: it does not"},
     {"seconds", "number", "the time that it took"},
     {"cached", "bool", "the result was known from an earlier search"},
 )},
@@ -786,6 +797,7 @@ const struct schema_object schema_objects[] = {
     {"verdict", VERDICT, "the result of the replay"},
     {"peak_used_bytes", "uint", "all memory that the GPU would show as used"},
     {"headroom_bytes", "uint", "the memory that is left"},
+    {"lasts_least_steps", "optional uint", "memory grows, and lasts so many steps at least; missing: it does not"},
     {"kernels_differ", "bool", "PyTorch chooses other kernels on it, so that all figures are guesses"},
     {"step_ns", "optional uint", "the predicted time of a step"},
     {"low_ns", "optional uint", "its band"},

@@ -14,6 +14,7 @@ static const struct {
     [BATCH_OOM] = {"oom", "out of memory"},
     [BATCH_CAUGHT] = {"caught-oom", "oom, caught"},
     [BATCH_OVER_LIMIT] = {"over-limit", "over the limit"},
+    [BATCH_GROWS] = {"grows", "grows"},
     [BATCH_FAILED] = {"failed", "failed"},
     [BATCH_NONE] = {"none", "no GPU used"},
 };

@@ -12,6 +12,7 @@ enum batch_verdict {
     BATCH_OOM,
     BATCH_CAUGHT, /* out of memory, but the command continued */
     BATCH_OVER_LIMIT,
+    BATCH_GROWS, /* it fits at first, but not to the job's end */
     BATCH_FAILED, /* for another reason: the verdict is not known */
     BATCH_NONE,   /* no GPU was used */
 };
@@ -25,6 +26,7 @@ struct batch_outcome {
     uint64_t step_ns, low_ns, high_ns; /* predicted; 0: not known */
     double rate; /* tokens or samples a second, of one rank; 0: not known */
     bool rate_is_tokens, waits_for_cpu;
+    uint64_t lasts_steps; /* where memory grows, at least; 0: it does not */
     double seconds; /* duration of that run */
     bool cached;
 };
@@ -35,8 +37,8 @@ bool batch_verdict_ends(enum batch_verdict verdict);
 /* The text for reports. */
 const char *batch_verdict_text(enum batch_verdict verdict);
 
-/* "fits", "oom", "caught-oom", "over-limit", "failed", "none": the name in the
- * JSON. */
+/* "fits", "oom", "caught-oom", "over-limit", "grows", "failed", "none": the
+ * name in the JSON. */
 const char *batch_verdict_name(enum batch_verdict verdict);
 
 /* The name's verdict; -1: there is none of that name. */

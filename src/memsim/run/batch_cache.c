@@ -245,6 +245,7 @@ static bool entry_read(const cJSON *entry, const char *key,
         .rate = number(entry, "rate"),
         .rate_is_tokens = number(entry, "rate_is_tokens") > 0,
         .waits_for_cpu = number(entry, "waits_for_cpu") > 0,
+        .lasts_steps = (uint64_t)number(entry, "lasts_steps"),
         .seconds = number(entry, "seconds"),
         .cached = true,
     };
@@ -300,6 +301,7 @@ static char *entry_text(const char *key, const struct batch_outcome *o)
     cJSON_AddNumberToObject(entry, "rate", o->rate);
     cJSON_AddNumberToObject(entry, "rate_is_tokens", o->rate_is_tokens);
     cJSON_AddNumberToObject(entry, "waits_for_cpu", o->waits_for_cpu);
+    json_add_uint(entry, "lasts_steps", o->lasts_steps);
     cJSON_AddNumberToObject(entry, "seconds", o->seconds);
     cJSON_AddStringToObject(entry, "key", key);
     char *text = cJSON_Print(entry);

@@ -21,6 +21,7 @@ enum core_lock {
     LOCK_RETURN, /* notes of unknown values on the host */
     LOCK_SLEEP,  /* threads that wait for a time */
     LOCK_HOST,   /* what the process has of the host's memory */
+    LOCK_KEPT,   /* which blocks outlive their step */
     LOCK_COUNT,
 };
 

@@ -11,80 +11,6 @@
 
 #define PAGE UINT64_C(4096)
 
-/* --- tables --------------------------------------------------------------- */
-
-/* Fibonacci hashing, as neighbours are multiples of 64. */
-static uint64_t place_of(const struct host_ranges *r, uint64_t address)
-{
-    return (address * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (r->places - 1);
-}
-
-static uint64_t place_next(const struct host_ranges *r, uint64_t place)
-{
-    return (place + 1) & (r->places - 1);
-}
-
-/* Where ADDRESS is, or the free place where it would be. */
-static uint64_t place_find(const struct host_ranges *r, uint64_t address)
-{
-    uint64_t place = place_of(r, address);
-
-    while (r->all[place].bytes && r->all[place].address != address)
-        place = place_next(r, place);
-    return place;
-}
-
-bool host_ranges_add(struct host_ranges *r, const struct host_range_used *range)
-{
-    if (!r->all)
-        r->all = memsim_pages_reserve(0, r->places * sizeof *r->all);
-    if (!r->all || r->count >= r->places / 2)
-        return false;
-    struct host_range_used *place = &r->all[place_find(r, range->address)];
-    if (place->bytes)
-        return false;
-    *place = *range;
-    r->count++;
-    return true;
-}
-
-/* Those that follow move up as far as their own first place allows, so that
- * no search ends before them. */
-static void gap_close(struct host_ranges *r, uint64_t gap)
-{
-    for (uint64_t at = place_next(r, gap); r->all[at].bytes;
-         at = place_next(r, at)) {
-        uint64_t first = place_of(r, r->all[at].address);
-
-        if (((at - first) & (r->places - 1)) < ((at - gap) & (r->places - 1)))
-            continue;
-        r->all[gap] = r->all[at];
-        gap = at;
-    }
-    r->all[gap].bytes = 0;
-}
-
-bool host_ranges_remove(struct host_ranges *r, uint64_t address,
-                        struct host_range_used *old)
-{
-    if (!r->count)
-        return false;
-    uint64_t place = place_find(r, address);
-    *old = r->all[place];
-    if (!old->bytes)
-        return false;
-    gap_close(r, place);
-    r->count--;
-    return true;
-}
-
-void host_ranges_clear(struct host_ranges *r)
-{
-    if (r->all)
-        memsim_pages_clear(r->all, r->places * sizeof *r->all);
-    r->count = 0;
-}
-
 /* --- files of /proc ------------------------------------------------------- */
 
 /* A file that is read line by line; a longer line is cut. */
@@ -198,13 +124,13 @@ static uint64_t pages_present(int map, uint64_t first, uint64_t count)
     return there;
 }
 
-static uint64_t within(const struct host_ranges *r, bool tensors_too)
+static uint64_t within(const struct ranges *r, bool tensors_too)
 {
     int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     uint64_t pages = 0, seen = 0;
 
     for (uint64_t i = 0; map >= 0 && r->all && seen < r->count; i++) {
-        const struct host_range_used *u = &r->all[i];
+        const struct range *u = &r->all[i];
         uint64_t first = u->address / PAGE;
 
         seen += u->bytes != 0;
@@ -217,7 +143,7 @@ static uint64_t within(const struct host_ranges *r, bool tensors_too)
     return pages * PAGE;
 }
 
-uint64_t host_pages_within(const struct host_ranges *ranges)
+uint64_t host_pages_within(const struct ranges *ranges)
 {
     return within(ranges, true);
 }
@@ -261,7 +187,7 @@ static bool mapping_is_own(const char *line, const char *const folders[2],
 
 /* The kernel joins neighbours: pinned memory may lie in a mapping with what
  * memsim reserved for itself. */
-uint64_t host_pages_own(const struct host_ranges *ranges, const char *directory)
+uint64_t host_pages_own(const struct ranges *ranges, const char *directory)
 {
     struct lines lines;
     char folder[512];

@@ -20,7 +20,7 @@
 #define LOOK_SHARE  50 /* the pause after a look, in its own times */
 #define SHM_NS      UINT64_C(50000000)
 
-static struct host_ranges small = {.places = PLACES},
+static struct ranges small = {.places = PLACES},
                           large = {.places = PLACES_LARGE};
 static struct session *session; /* NULL: no run */
 static struct session_host *mine; /* NULL: not joined, or there is no room */
@@ -107,16 +107,16 @@ static void level_change(enum session_host_kind kind, uint64_t bytes)
 }
 
 /* Registered memory is the program's own: it is resident, or a tensor. */
-static bool is_large(const struct host_range_used *r)
+static bool is_large(const struct range *r)
 {
     return r->bytes >= HOST_LARGE && r->kind != SESSION_HOST_REGISTERED;
 }
 
-static void take(const struct host_range_used *r)
+static void take(const struct range *r)
 {
-    struct host_ranges *to = is_large(r) ? &large : &small;
+    struct ranges *to = is_large(r) ? &large : &small;
 
-    if (!is_joined() || !host_ranges_add(to, r))
+    if (!is_joined() || !ranges_add(to, r))
         return;
     level_change(r->kind, r->bytes);
     if (to == &large)
@@ -126,9 +126,9 @@ static void take(const struct host_range_used *r)
 
 static void give(uint64_t address)
 {
-    struct host_range_used old;
-    bool found = host_ranges_remove(&small, address, &old);
-    bool was_large = !found && host_ranges_remove(&large, address, &old);
+    struct range old;
+    bool found = ranges_remove(&small, address, &old);
+    bool was_large = !found && ranges_remove(&large, address, &old);
 
     if (!found && !was_large)
         return;
@@ -143,7 +143,7 @@ void memsim_host_takes(enum session_host_kind kind, uint64_t address,
     if (!address || !bytes || !session)
         return;
     core_lock(LOCK_HOST);
-    take(&(struct host_range_used){address, bytes, kind});
+    take(&(struct range){address, bytes, kind});
     core_unlock(LOCK_HOST);
 }
 
@@ -166,6 +166,12 @@ void memsim_host_state(uint64_t parameters, uint64_t gradients,
         session_raise(&mine->state_bytes[2], optimizer);
     }
     core_unlock(LOCK_HOST);
+}
+
+uint64_t host_use_level(enum session_host_kind kind)
+{
+    return mine ? atomic_load_explicit(&mine->level[kind], memory_order_relaxed)
+                : 0;
 }
 
 /* --- the process ---------------------------------------------------------- */
@@ -206,8 +212,8 @@ void host_use_after_fork(void)
 {
     mine = NULL;
     refused = false;
-    host_ranges_clear(&small);
-    host_ranges_clear(&large);
+    ranges_clear(&small);
+    ranges_clear(&large);
     memset(level, 0, sizeof level);
     known = looked = rest = next_look_ns = 0;
     host_pages_after_fork();

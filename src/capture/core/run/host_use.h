@@ -31,6 +31,9 @@ CORE_API void memsim_host_gives(uint64_t address);
 CORE_API void memsim_host_state(uint64_t parameters, uint64_t gradients,
                                 uint64_t optimizer);
 
+/* Bytes in use as KIND at present. */
+uint64_t host_use_level(enum session_host_kind kind);
+
 /* This process is to be counted, though it may have no tensor. */
 void host_use_join(void);
 

@@ -6,6 +6,7 @@
 #include "capture/core/run/clock.h"
 #include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
+#include "capture/core/torch/kept.h"
 #include "capture/core/torch/python_line.h"
 #include "common/trace/session.h"
 
@@ -24,9 +25,19 @@ static bool is_wanted(uint64_t bytes)
 {
     const struct session *s = memsim_session();
 
-    if (!s || history || s->stacks == SESSION_STACKS_NONE)
-        return s && history;
-    return s->stacks != SESSION_STACKS_LARGE || bytes >= LARGE_BYTES;
+    if (!s || history)
+        return s;
+    switch ((enum session_stacks)s->stacks) {
+    case SESSION_STACKS_KEPT:
+        return kept_wanted();
+    case SESSION_STACKS_LARGE:
+        return bytes >= LARGE_BYTES;
+    case SESSION_STACKS_ALL:
+        return true;
+    case SESSION_STACKS_NONE:
+        break;
+    }
+    return false;
 }
 
 uint32_t memsim_stack_here(void)

@@ -7,6 +7,7 @@
 
 #include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
+#include "capture/core/torch/kept.h"
 #include "common/trace/step.h"
 
 static char text[256]; /* of the call that has not ended; "": none */
@@ -26,6 +27,8 @@ static void mark_record(void)
 void memsim_step_mark(const char *name)
 {
     text[0] = '\0';
+    if (name)
+        kept_round();
     if (name)
         snprintf(text, sizeof text, STEP_MARK_TEXT "%s", name);
     else

@@ -12,6 +12,7 @@
 #include "capture/core/base/log.h"
 #include "capture/core/run/process.h"
 #include "capture/core/run/record_put.h"
+#include "capture/core/torch/kept.h"
 #include "capture/core/torch/tag.h"
 #include "capture/core/torch/shape.h"
 #include "capture/core/torch/stack.h"
@@ -319,6 +320,7 @@ static void block_alloc(int device, uint64_t address, uint64_t bytes,
     if (fresh)
         fresh(traced ? &pending.stream : NULL, address, bytes);
     tag_now(&tag);
+    kept_add(address, bytes, &tag);
     RECORD_PUT(
         true, ALLOC_ALWAYS, BLOCK_ALLOC, .device = (uint64_t)device,
         .address = address, .requested_bytes = requested, .block_bytes = bytes,
@@ -336,6 +338,7 @@ static void block_free(int device, uint64_t address, uint64_t bytes,
     bool traced = pending.freeing == address;
 
     blocks_remove(address, bytes);
+    kept_remove(address);
     RECORD_PUT(true, FREE_ALWAYS, BLOCK_FREE, .device = (uint64_t)device,
                .address = address, .block_bytes = bytes,
                .allocated_bytes = allocated, .reserved_bytes = reserved,

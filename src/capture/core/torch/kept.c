@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/torch/kept.h"
+
+#include <dlfcn.h>
+#include <malloc.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "capture/core/base/lock.h"
+#include "capture/core/base/ranges.h"
+#include "capture/core/run/clock.h"
+#include "capture/core/run/host_use.h"
+#include "capture/core/run/record.h"
+
+#define KINDS   4096 /* a power of two */
+#define BLOCKS  (UINT64_C(1) << 18)
+#define WARM_UP 2  /* rounds that leave behind what all later ones use */
+#define WATCHED 8  /* rounds, after each new height */
+#define MOST    64 /* rounds in all */
+#define LOOK_SHARE 100
+
+static struct kind {
+    uint64_t key; /* 0: free */
+    uint32_t live, high;
+    uint32_t until; /* it is watched before this round */
+    uint32_t watched;
+} kinds[KINDS];
+static uint32_t kind_count;
+
+static struct ranges blocks = {.places = BLOCKS};
+static uint32_t rounds;
+static _Atomic bool watching; /* any kind */
+static struct trace_host_level told;
+static uint64_t next_look_ns; /* at the heap */
+
+/* TAG's place in `kinds`, or the free one where it would be. */
+static uint32_t kind_find(const struct tag *tag)
+{
+    uint64_t key = UINT64_C(1) << 63 | (uint64_t)tag->operation << 32 |
+                   tag->module;
+    uint32_t place =
+        (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (KINDS - 1);
+
+    while (kinds[place].key && kinds[place].key != key)
+        place = (place + 1) & (KINDS - 1);
+    if (!kinds[place].key && kind_count < KINDS / 2) {
+        kinds[place].key = key;
+        kind_count++;
+    }
+    return place;
+}
+
+void kept_add(uint64_t address, uint64_t bytes, const struct tag *tag)
+{
+    core_lock(LOCK_KEPT);
+    uint32_t kind = kind_find(tag);
+    if (kinds[kind].key &&
+        ranges_add(&blocks, &(struct range){address, bytes, kind}))
+        kinds[kind].live++;
+    core_unlock(LOCK_KEPT);
+}
+
+void kept_remove(uint64_t address)
+{
+    struct range old;
+
+    core_lock(LOCK_KEPT);
+    if (ranges_remove(&blocks, address, &old))
+        kinds[old.kind].live--;
+    core_unlock(LOCK_KEPT);
+}
+
+bool kept_wanted(void)
+{
+    struct tag tag;
+
+    if (!atomic_load_explicit(&watching, memory_order_relaxed))
+        return false;
+    tag_now(&tag);
+    core_lock(LOCK_KEPT);
+    bool wanted = kinds[kind_find(&tag)].until > rounds;
+    core_unlock(LOCK_KEPT);
+    return wanted;
+}
+
+/* A round begins: was there never more of K? Returns whether K is watched. */
+static bool kind_measure(struct kind *k)
+{
+    bool more = k->live > k->high;
+
+    if (more)
+        k->high = k->live;
+    if (more && rounds > WARM_UP && k->watched < MOST)
+        k->until = rounds + WATCHED;
+    if (k->until <= rounds)
+        return false;
+    k->watched++;
+    return true;
+}
+
+static void kinds_measure(void)
+{
+    bool any = false;
+
+    rounds++;
+    for (uint32_t i = 0, seen = 0; seen < kind_count; i++) {
+        if (!kinds[i].key)
+            continue;
+        seen++;
+        any |= kind_measure(&kinds[i]);
+    }
+    atomic_store_explicit(&watching, any, memory_order_relaxed);
+}
+
+/* Bytes in use of the C library's heap, mapped ones as well; 0: it does not say
+ * (before glibc 2.33). */
+static uint64_t heap_used(void)
+{
+    static struct mallinfo2 (*ask)(void);
+    static bool asked;
+
+    if (!asked)
+        *(void **)&ask = dlsym(RTLD_DEFAULT, "mallinfo2");
+    asked = true;
+    if (!ask)
+        return 0;
+    const struct mallinfo2 info = ask();
+    return info.uordblks + info.hblkhd;
+}
+
+/* The heap without the TENSORS in it. A look walks over all that is free, so
+ * that the pause after it is LOOK_SHARE times as long. */
+static uint64_t heap_look(uint64_t tensors)
+{
+    uint64_t start_ns = clock_host(CLOCK_MONOTONIC);
+
+    if (start_ns < next_look_ns)
+        return told.heap_bytes;
+    uint64_t used = heap_used(), end_ns = clock_host(CLOCK_MONOTONIC);
+    next_look_ns = end_ns + LOOK_SHARE * (end_ns - start_ns);
+    record_skip(start_ns);
+    return used > tensors ? used - tensors : 0;
+}
+
+static void host_record(void)
+{
+    uint64_t tensors = host_use_level(SESSION_HOST_TENSORS);
+    const struct trace_host_level now = {
+        .tensor_bytes = tensors,
+        .pinned_bytes = host_use_level(SESSION_HOST_PINNED),
+        .heap_bytes = heap_look(tensors),
+    };
+
+    core_lock(LOCK_KEPT);
+    bool same = !memcmp(&now, &told, sizeof now);
+    told = now;
+    core_unlock(LOCK_KEPT);
+    if (!same)
+        RECORD(HOST_LEVEL, .tensor_bytes = now.tensor_bytes,
+               .pinned_bytes = now.pinned_bytes, .heap_bytes = now.heap_bytes);
+}
+
+void kept_round(void)
+{
+    core_lock(LOCK_KEPT);
+    kinds_measure();
+    core_unlock(LOCK_KEPT);
+    host_record();
+}

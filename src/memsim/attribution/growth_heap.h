@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Whether the C library's heap grows from step to step. Its level jitters, and
+ * a garbage collection lowers it at once by what many steps add, so that each
+ * step's own rise is looked at: most of them have to be about alike. Pure. */
+#ifndef MEMSIM_MEMSIM_ATTRIBUTION_GROWTH_HEAP_H
+#define MEMSIM_MEMSIM_ATTRIBUTION_GROWTH_HEAP_H
+
+#include <stdint.h>
+
+#define GROWTH_HEAP_RISES 256 /* that are compared; later ones are not */
+#define GROWTH_HEAP_MIN   4096 /* bytes a step: less is jitter */
+
+struct growth_heap { /* zeroed: empty */
+    int64_t rises[GROWTH_HEAP_RISES];
+    unsigned count;
+    uint64_t bytes; /* at the last step that had another level */
+    unsigned step;  /* that one, from 1; 0: none */
+};
+
+/* The heap has BYTES when STEP begins, from 1 on. */
+void growth_heap_measure(struct growth_heap *h, unsigned step, uint64_t bytes);
+
+/* So many bytes more with each step; 0: it does not grow. */
+uint64_t growth_heap_rate(const struct growth_heap *h);
+
+#endif
