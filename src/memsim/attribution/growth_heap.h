@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define GROWTH_HEAP_RISES 256 /* that are compared; later ones are not */
-#define GROWTH_HEAP_MIN   4096 /* bytes a step: less is jitter */
+#define GROWTH_HEAP_MIN   3072 /* bytes a step: less is jitter */
 
 struct growth_heap { /* zeroed: empty */
     int64_t rises[GROWTH_HEAP_RISES];

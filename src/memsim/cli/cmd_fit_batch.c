@@ -64,7 +64,7 @@ static const struct options options = {
         "COMMAND as\n`memsim run' does, with a number in place of each {} in "
         "its arguments. The next\nnumber comes from the peaks of the last two. "
         "COMMAND should do two or three\nsteps and end; six show whether "
-        "memory grows. Its output is shown only if it fails\nfor another "
+        "memory grows. Its output is shown only if it\nfails for another "
         "reason than memory.\n"
         "\nExit status:\n"
         "    0  a batch was found\n"
