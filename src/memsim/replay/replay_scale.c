@@ -121,7 +121,8 @@ static void alike_find(const struct replay_repeat *r,
 
     a->count = 0;
     for (size_t back = 1; back < r->begin_count; back++) {
-        size_t begin = calls_step(r, calls, back), i = r->begin_count - 1 - back;
+        size_t begin = calls_step(r, calls, back);
+        size_t i = r->begin_count - 1 - back;
         if (!sizes[i] || !calls_alike(calls, begin,
                                       calls_step(r, calls, back - 1), middle,
                                       false))
