@@ -154,6 +154,16 @@ class Folder:
             equal(ours, theirs)
         return cold
 
+    def kill_servers(self):
+        for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = path.read_bytes().decode().split("\0")
+            except OSError:
+                continue  # it has ended
+            if any(w.endswith("warm_server.py") for w in words) and \
+                    any(w.startswith(str(self.path / "warm")) for w in words):
+                os.kill(int(path.parent.name), signal.SIGKILL)
+
     def forks(self):
         """How many programs servers have run: they count their own."""
         return sum(int(p.read_text()) for p in
@@ -194,6 +204,22 @@ def processes_and_files_are_the_programs_own():
         out = folder.both(READS)[1]
         assert out.startswith(f"some input {os.path.realpath(folder.path)} "), \
             out
+
+
+@test
+def a_server_that_was_killed_is_forgotten():
+    with Folder() as folder:
+        (folder.path / "warm/eager").touch()
+        folder.run(TRAIN, True)
+        equal(folder.forks(), 1)
+        folder.kill_servers()
+        for count in (folder.path / "warm").glob("*.count"):
+            count.unlink()
+        begun = time.monotonic()
+        for _ in range(2):  # here, and by the next server
+            equal(folder.run(TRAIN, True)[0], 0)
+        assert time.monotonic() - begun < 200, "it waited for the dead server"
+        equal(folder.forks(), 1)
 
 
 @test

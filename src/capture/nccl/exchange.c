@@ -15,6 +15,7 @@
 #include "capture/core/memory/values_pack.h"
 #include "capture/core/run/clock.h"
 #include "capture/core/run/live.h"
+#include "capture/core/run/meeting.h"
 #include "capture/core/run/peers.h"
 #include "capture/core/run/process.h"
 #include "capture/core/work/stream.h"
@@ -34,6 +35,8 @@ struct pending {
     struct exchange e;
     uint64_t busy_ms, since_ms; /* of the others, when they last were busy */
     uint64_t looked_ms;
+    uint32_t looks; /* since others wait for this process, or no longer do */
+    bool wanted;
 };
 _Static_assert(sizeof(struct pending) <= AWAIT_BYTES, "does not fit");
 
@@ -404,14 +407,20 @@ static bool complete(void *data, bool unwanted, bool over)
 
 /* --- how long it is waited for -------------------------------------------- */
 
+/* First for short times, and again when others wait for this process. */
 static void wait(void *data, unsigned ms)
 {
-    const struct exchange *e = &((const struct pending *)data)->e;
-    const struct communicator *c = communicator_get(e->comm);
+    struct pending *p = data;
+    const struct communicator *c = communicator_get(p->e.comm);
 
     memsim_live_offer();
+    memsim_meeting_lacks(false);
+    if (p->wanted != memsim_meeting_is_wanted())
+        p->looks = 0;
+    p->wanted = memsim_meeting_is_wanted();
+    unsigned soon_ms = 2 + p->looks++ / 4;
     if (c)
-        memsim_mailbox_sleep(&c->box, ms);
+        memsim_mailbox_sleep(&c->box, soon_ms < ms ? soon_ms : ms);
 }
 
 /* For how long the other programs have done nothing. */

@@ -50,10 +50,20 @@ def _words():
     return sys.orig_argv[1 + len(_options()):]
 
 
+def _library():
+    """Tells builds of memsim's library apart, which a server keeps loaded."""
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    try:
+        found = os.stat(os.path.join(folder, "libmemsim.so"))
+    except OSError:
+        return None
+    return [found.st_ino, found.st_size, found.st_mtime_ns]
+
+
 def _key():
     """What programs of one server have in common."""
     same = {n: v for n, v in os.environ.items() if not is_free(n)}
-    text = json.dumps([sys.executable, _options(), list(sys.flags),
+    text = json.dumps([sys.executable, _options(), list(sys.flags), _library(),
                        sorted(same.items())])
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
@@ -131,11 +141,22 @@ def _find(folder):
         _start(path)
     deadline = time.monotonic() + START_S
     while not os.path.exists(path + ".failed") and time.monotonic() < deadline:
+        is_there = os.path.exists(path)
         server = _connect(path)
-        if server:
+        if server or (is_there and os.path.exists(path) and _forget(path)):
             return server
         time.sleep(0.02)
     return None
+
+
+def _forget(path):
+    """The server of PATH was killed: the next program starts another."""
+    for name in (path, path + ".starts"):
+        try:
+            os.unlink(name)
+        except OSError:
+            pass  # another program was first
+    return True
 
 
 # --- this program ---------------------------------------------------------------

@@ -35,6 +35,8 @@ struct meeting_seat {
                           for what they let it do */
     _Atomic uint32_t wanted; /* others wait for it: it is to go on */
     _Atomic uint32_t news;   /* counts wakes: a futex */
+    _Atomic uint32_t vain;   /* looks, since it lacks something of others and
+                                cannot go on; 0: it lacks nothing */
 };
 
 /* A communicator, as all of its members know it. */

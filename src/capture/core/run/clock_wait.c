@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/socket.h>
 #include <threads.h>
 #include <unistd.h>
 
@@ -13,7 +14,9 @@
 #include "capture/core/base/lock.h"
 #include "capture/core/run/clock.h"
 #include "capture/core/run/clock_gap.h"
+#include "capture/core/run/live.h"
 #include "capture/core/run/loader.h"
+#include "capture/core/run/meeting.h"
 #include "capture/core/run/record_put.h"
 
 /* A program that does nothing but look at a clock that stands still
@@ -27,6 +30,11 @@
 /* The least wait for what is left of one; where the clock has stopped. */
 #define PART_NS    20000
 #define STOPPED_NS 200000
+
+/* So long at least, in milliseconds, a rank is prepared to wait for others; the
+ * most between two looks. */
+#define RANKS_MS 1000
+#define LOOK_MS  100
 
 /* A program that looks at the time after a long gap is to see it without what
  * clock_gap.h takes out of it: the next record would be too late. Not from a
@@ -310,11 +318,47 @@ static uint64_t ns_of_ms(int ms)
     return (uint64_t)ms * 1000000;
 }
 
+/* Whether FILES are one connection to another program by TCP, as that to the
+ * store of a job's ranks is: this process goes on when another one acts. */
+static bool is_of_ranks(const struct pollfd *files, nfds_t count, int ms)
+{
+    struct sockaddr_storage peer;
+    socklen_t bytes = sizeof peer;
+
+    return ms >= RANKS_MS && count == 1 && meeting_is_open() &&
+           !core_locks_held &&
+           !getpeername(files->fd, (struct sockaddr *)&peer, &bytes) &&
+           (peer.ss_family == AF_INET || peer.ss_family == AF_INET6);
+}
+
+/* As poll(2); ranks that sleep in a meeting learn that this one waits. */
+static int ranks_poll(struct pollfd *files, nfds_t count, int ms)
+{
+    int rc = 0, soon_ms, old_errno = errno;
+
+    if (!is_of_ranks(files, count, ms)) {
+        errno = old_errno;
+        return REAL(poll)(files, count, ms);
+    }
+    for (int looks = 0; ms > 0 && !rc; looks++, ms -= soon_ms) {
+        soon_ms = 2 + looks / 4;
+        soon_ms = soon_ms < LOOK_MS ? soon_ms : LOOK_MS;
+        soon_ms = soon_ms < ms ? soon_ms : ms;
+        memsim_live_offer();
+        memsim_meeting_lacks(false);
+        rc = REAL(poll)(files, count, soon_ms);
+    }
+    old_errno = errno;
+    memsim_meeting_lacks(true);
+    errno = old_errno;
+    return rc;
+}
+
 CORE_API int poll(struct pollfd *files, nfds_t count, int ms)
 {
     if (!clock_may_move() || ms <= 0)
         return REAL(poll)(files, count, ms);
-    return FILES_WAIT(ns_of_ms(ms), count, REAL(poll)(files, count, ms_));
+    return FILES_WAIT(ns_of_ms(ms), count, ranks_poll(files, count, ms_));
 }
 
 CORE_API int ppoll(struct pollfd *files, nfds_t count, const struct timespec *t,

@@ -17,6 +17,11 @@
 #define SLEEP_NS 100000000 /* between looks at the others */
 #define LOCK_NS  20000000  /* after which it is asked who holds the lock */
 
+/* How often one looks in vain for others' values before that is certain: the
+ * first look may have begun before they came. */
+#define VAIN_LOOKS 2
+#define VAIN_NS    2000000 /* between looks at those, at first */
+
 /* When the other programs of the run have used less than BUSY_PERCENT of the
  * processor for IDLE_MS, who is missing is not waited for any longer. */
 #define BUSY_PERCENT 2
@@ -163,6 +168,11 @@ const struct meeting_file *memsim_meeting_open(void)
     if (mine)
         meeting_wanted = &mine->wanted;
     return mine ? file : NULL;
+}
+
+bool meeting_is_open(void)
+{
+    return mine;
 }
 
 bool memsim_meeting_is_real(uint32_t rank)
@@ -413,7 +423,64 @@ static bool all_wait(void)
 struct patience {
     uint64_t since_ms, busy_ms;
     bool looked;
+    bool stands; /* all others sleep or lack values, since these numbers: */
+    uint32_t news[MEETING_SEATS], vain[MEETING_SEATS];
 };
+
+/* Whether S does nothing before another acts: before MINE. */
+static bool is_after(const struct meeting_seat *s)
+{
+    if (s->vain)
+        return true;
+    return s->state == MEETING_WAITS &&
+           (s->bound_ns > mine->bound_ns ||
+            (s->bound_ns == mine->bound_ns && s > mine));
+}
+
+static void stand_note(struct patience *p)
+{
+    for (int i = 0; i < MEETING_SEATS; i++) {
+        p->news[i] = file->seats[i].news;
+        p->vain[i] = file->seats[i].vain;
+    }
+}
+
+/* Whether S has done nothing but look for values since P noted that. */
+static bool is_certain(const struct meeting_seat *s, const struct patience *p)
+{
+    int at = (int)(s - file->seats);
+
+    return s->news == p->news[at] &&
+           (!s->vain || s->vain >= p->vain[at] + VAIN_LOOKS);
+}
+
+/* Nobody can act before this process does: all others sleep until later than
+ * it, or lack values. */
+static bool is_first(struct patience *p)
+{
+    bool certain = p->stands, noted = p->stands;
+
+    p->stands = true;
+    for (int i = 0; i < MEETING_SEATS && p->stands; i++) {
+        const struct meeting_seat *s = &file->seats[i];
+        if (s == mine || !is_active(s))
+            continue;
+        p->stands = is_after(s);
+        certain &= is_certain(s, p);
+        noted &= s->news == p->news[i];
+    }
+    if (p->stands && !noted)
+        stand_note(p);
+    return p->stands && certain;
+}
+
+static bool any_lacks(void)
+{
+    for (int i = 0; i < MEETING_SEATS; i++)
+        if (is_active(&file->seats[i]) && file->seats[i].vain)
+            return true;
+    return false;
+}
 
 static uint64_t now_ms(void)
 {
@@ -441,17 +508,17 @@ static void all_forsake(const struct meeting_point *points, uint32_t count)
         members_forsake(&points[i], missing_of(&points[i]), false);
 }
 
-/* Sleeps until this seat is woken. Without the lock. */
-static bool seat_sleep(uint32_t news)
+/* Sleeps until this seat is woken, for at most NS. Without the lock. */
+static bool seat_sleep(uint32_t news, long ns)
 {
-    const struct timespec most = {.tv_nsec = SLEEP_NS};
+    const struct timespec most = {.tv_nsec = ns};
     uint64_t from_ns = clock_host(CLOCK_MONOTONIC);
 
     clock_freeze();
     raw_futex(&mine->news, FUTEX_WAIT, news, &most);
     uint64_t took_ns = clock_host(CLOCK_MONOTONIC) - from_ns;
     slept_ns += took_ns;
-    return took_ns >= SLEEP_NS;
+    return took_ns >= (uint64_t)ns;
 }
 
 /* One that has waited in vain for a while looks whether that has a point. The
@@ -471,12 +538,29 @@ static void doubt(const struct meeting_point *points, uint32_t count,
         all_forsake(points, count);
 }
 
+/* Sleeps until there is news, if none of POINTS is complete. The lock is given
+ * back meanwhile. Returns for how long it has slept in vain, WAITED_NS before. */
+static long seat_wait(const struct meeting_point *points, uint32_t count,
+                      long waited_ns)
+{
+    long soon_ns = VAIN_NS + waited_ns / 8;
+    long ns = any_lacks() && soon_ns < SLEEP_NS ? soon_ns : SLEEP_NS;
+    uint32_t news = atomic_load(&mine->news);
+    bool sleeps = mine->state == MEETING_WAITS && !any_complete(points, count);
+
+    file_unlock();
+    bool in_vain = sleeps && seat_sleep(news, ns);
+    file_lock();
+    mine->state = MEETING_RUNS;
+    return in_vain ? waited_ns + ns : 0;
+}
+
 uint64_t memsim_meeting_look(const struct meeting_point *points,
                              uint32_t count, uint64_t until_ns, bool patient)
 {
     struct patience p = {.looked = false};
     uint64_t least_ns = 0;
-    bool in_vain = false;
+    long waited_ns = 0;
 
     file_lock();
     while (!any_complete(points, count)) {
@@ -492,22 +576,30 @@ uint64_t memsim_meeting_look(const struct meeting_point *points,
         mine->state = MEETING_WAITS;
         others_want(points, count);
         first_wake();
-        if (in_vain)
+        if (waited_ns >= SLEEP_NS)
             doubt(points, count, &p);
         else
             gone_forsake(points, count, false);
-        uint32_t news = atomic_load(&mine->news);
-        bool sleeps = mine->state == MEETING_WAITS &&
-                      !any_complete(points, count);
-        file_unlock();
-        in_vain = sleeps && seat_sleep(news);
-        file_lock();
-        mine->state = MEETING_RUNS;
+        if (until_ns != MEETING_NEVER && is_first(&p)) {
+            least_ns = until_ns;
+            break;
+        }
+        waited_ns = seat_wait(points, count, waited_ns);
         least_ns = 0;
     }
     mine->state = MEETING_RUNS;
     file_unlock();
     return least_ns;
+}
+
+void memsim_meeting_lacks(bool has)
+{
+    if (!mine)
+        return;
+    if (!has)
+        atomic_fetch_add(&mine->vain, 1);
+    else if (atomic_exchange(&mine->vain, 0))
+        atomic_fetch_add(&mine->news, 1);
 }
 
 bool memsim_meeting_is_wanted(void)

@@ -5,8 +5,12 @@
  *
  * One that waits sleeps, in this machine's time. It cannot wait for ever: it is
  * woken when what it waits for is there, or when it is the first of all in
- * simulated time, so that nobody can be before it. Where a rank has ended, or
- * all programs of the run do nothing, it goes on without the missing ones.
+ * simulated time, so that nobody can be before it. Those that need
+ * something of another rank to go on (memsim_meeting_lacks) do nothing before
+ * that one acts: where all others are such or sleep, the first of the sleeping
+ * goes on. Where a rank
+ * has ended, or all programs of the run do nothing, it goes on without the
+ * missing ones.
  */
 #ifndef MEMSIM_CAPTURE_CORE_RUN_MEETING_H
 #define MEMSIM_CAPTURE_CORE_RUN_MEETING_H
@@ -28,6 +32,9 @@ struct meeting_point {
 
 /* Takes a seat in the file of the run; NULL: there is none, or no room. */
 CORE_API const struct meeting_file *memsim_meeting_open(void);
+
+/* Whether this process has a seat. */
+bool meeting_is_open(void);
 
 /* The ranks of the world that are processes, by the session. */
 CORE_API bool memsim_meeting_is_real(uint32_t rank);
@@ -56,6 +63,10 @@ CORE_API void memsim_meeting_bound(uint64_t ns);
 /* Whether others wait for this process: it is to do what it can. */
 extern _Atomic uint32_t *meeting_wanted;
 CORE_API bool memsim_meeting_is_wanted(void);
+
+/* This process has looked in vain for what others are to send it, values or
+ * something of a store, and looks again soon; or it HAS it. Without a lock. */
+CORE_API void memsim_meeting_lacks(bool has);
 
 /* This process has ended its simulation: nobody waits for it any more. */
 void meeting_leave(void);

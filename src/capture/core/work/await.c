@@ -6,6 +6,7 @@
 #include "capture/core/base/lock.h"
 #include "capture/core/memory/values.h"
 #include "capture/core/run/clock.h"
+#include "capture/core/run/meeting.h"
 #include "capture/core/torch/python_line.h"
 
 #define SLEEP_MS        100
@@ -141,6 +142,7 @@ void await_reach(uint64_t mask)
     uint64_t start_ns = clock_waits_begin();
     while (entry_take(mask, &copy, &index))
         entry_wait(&copy, index);
+    memsim_meeting_lacks(true);
     clock_waits_end(start_ns);
 }
 
