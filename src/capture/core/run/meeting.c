@@ -539,8 +539,7 @@ static void doubt(const struct meeting_point *points, uint32_t count,
 }
 
 /* Sleeps until there is news, if none of POINTS is complete. The lock is given
- * back meanwhile. Returns for how long it has slept in vain: WAITED_NS and that.
- */
+ * back meanwhile. Returns for how long it has slept in vain, with WAITED_NS. */
 static long seat_wait(const struct meeting_point *points, uint32_t count,
                       long waited_ns)
 {
