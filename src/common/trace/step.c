@@ -356,21 +356,6 @@ void step_finder_conclude(struct step_finder *f, struct step_list *list)
     xfree(f);
 }
 
-int step_list_read(struct step_list *list, struct trace_reader *reader,
-                   struct err *err)
-{
-    struct step_finder *f = step_finder_create();
-    struct trace_item item;
-    int rc;
-
-    while ((rc = trace_reader_next(reader, &item, err)) > 0)
-        step_finder_take(f, &item);
-    step_finder_conclude(f, list);
-    if (rc)
-        step_list_fini(list);
-    return rc;
-}
-
 void step_list_fini(struct step_list *list)
 {
     xfree(list->steps);
