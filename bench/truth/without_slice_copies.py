@@ -5,7 +5,7 @@
 
 PyTorch 2.5's backward pass copies the gradient once for every such slice
 (`x[:, :, 1:]` has two); later versions pass it through (pytorch issue 63921).
-With this, 2.5.1 reserves what 2.11 does: the evidence for doc/truth.md.
+With this, 2.5.1 reserves what 2.11 does: the evidence for doc/evidence/truth.md.
 """
 import os
 import runpy

@@ -18,7 +18,6 @@ LONGER = {
     "doc/ranks.md": "not split yet",
     "doc/time.md": "not split yet",
     "doc/traces.md": "not split yet",
-    "doc/truth.md": "not split yet",
     "doc/truth-distributed.md": "not split yet",
     "doc/values.md": "not split yet",
     "doc/zoo.md": "not split yet",

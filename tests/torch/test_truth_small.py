@@ -3,7 +3,7 @@
 """A few rows of the published H100 table, run again: allocated within 0.05 % of
 what a real H100 took, and both peaks those on record to the byte. Where there
 is a PyTorch 2.5.1, the version of the time, both are the published ones to the
-byte. bench/truth/run makes the whole table; doc/truth.md shows it."""
+byte. bench/truth/run makes the whole table; doc/evidence/truth.md shows it."""
 import csv
 import json
 import os
