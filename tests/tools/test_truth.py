@@ -71,7 +71,8 @@ class Used(unittest.TestCase):
                             max(real / 100, 150 * MIB), row["id"])
 
     def test_the_goals_on_an_h200_are_reached(self):
-        """Allocated and reserved equal, used within 16 MiB: doc/evidence/truth.md."""
+        """Allocated and reserved equal, used within 16 MiB
+        (doc/evidence/truth.md)."""
         card = program("bench/card/run")
         rows = sweep.read(TOP / "bench/card/results.csv")
         self.assertEqual(len(rows), 22)
