@@ -16,7 +16,6 @@ LONGER = {
     "doc/commfit.md": "not split yet",
     "doc/costs.md": "not split yet",
     "doc/ranks.md": "not split yet",
-    "doc/traces.md": "not split yet",
     "doc/truth-distributed.md": "not split yet",
     "doc/values.md": "not split yet",
     "doc/zoo.md": "not split yet",
