@@ -21,7 +21,7 @@
 #define MIN_SIZES 8 /* fewer are too few to choose by: every knot stays */
 
 /* 0 keeps every size. Fewer knots must not cost accuracy on sizes left out: a
- * thinned table is worse there than the table (doc/commfit.md). */
+ * thinned table is worse there than the table (doc/evidence/commfit.md). */
 static const double penalties[] = {0, 0.01, 0.02, 0.05, 0.1};
 
 #define PENALTIES (sizeof penalties / sizeof *penalties)

@@ -12,7 +12,8 @@
 #define PAIR_RATIO 1.35
 
 /* A size slower than its neighbours' line by this factor, alone. Lower factors
- * cost more at true switches than they gain at spikes (doc/commfit.md). */
+ * cost more at true switches than they gain at spikes:
+ * doc/evidence/commfit.md. */
 #define SPIKE_RATIO 3.0
 
 static double between_us(const struct series_point *a,

@@ -13,7 +13,6 @@ LINES = 250
 # Pages that may be longer, and why.
 LONGER = {
     "doc/INTERNALS.md": "for developers: read by section",
-    "doc/commfit.md": "not split yet",
     "doc/ranks.md": "not split yet",
     "doc/truth-distributed.md": "not split yet",
     "doc/values.md": "not split yet",

@@ -245,7 +245,7 @@ TEST(a_node_is_as_wide_as_the_job_says)
     CHECK_UINT(width_of("\"gpus_per_host\":0,", 1), 0);
 }
 
-/* doc/commfit.md: the cases in which a level vanishes. */
+/* doc/evidence/commfit.md: the cases in which a level vanishes. */
 TEST(formulas_are_right_where_a_level_vanishes)
 {
     for (int coll = 0; coll < FIT_COLL_COUNT; coll++)

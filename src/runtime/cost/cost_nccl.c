@@ -430,7 +430,7 @@ typedef bool source_fn(const struct fit *fit, const struct cost_nccl_query *q,
 
 /* Rings are alike: from another's measurements one errs by 9.7% (median over
  * the public clusters with two of them), by the formulas 22%. Of others the
- * formulas know better what goes where (doc/commfit.md, 4). */
+ * formulas know better what goes where (doc/commfit.md). */
 #define SOURCES 4
 static source_fn *const ring_sources[SOURCES] = {
     answer_from_own, answer_from_other, answer_from_levels, answer_from_sheet};

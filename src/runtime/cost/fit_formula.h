@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Hierarchical formulas: a collective's time from the bandwidth and latency of
- * each link level. doc/commfit.md derives them. */
+ * each link level. doc/evidence/commfit.md derives them. */
 #ifndef MEMSIM_RUNTIME_COST_FIT_FORMULA_H
 #define MEMSIM_RUNTIME_COST_FIT_FORMULA_H
 
