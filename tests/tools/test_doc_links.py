@@ -15,7 +15,6 @@ LONGER = {
     "doc/INTERNALS.md": "for developers: read by section",
     "doc/ranks.md": "not split yet",
     "doc/truth-distributed.md": "not split yet",
-    "doc/values.md": "not split yet",
     "doc/zoo.md": "not split yet",
 }
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]+)\)")

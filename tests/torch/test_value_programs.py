@@ -20,7 +20,7 @@ def known_elements_are_those_of_the_cpu():
 def the_table_of_the_documentation_is_true():
     if not torch.__version__.startswith("2.11."):
         raise Skip("the table is of PyTorch 2.11")
-    text = (ROOT / "doc/values.md").read_text(encoding="utf-8")
+    text = (ROOT / "doc/evidence/values.md").read_text(encoding="utf-8")
     table = text.split("<!-- table: value_operators -->")[1].split("<!--")[0]
     want = [line for line in table.splitlines() if line.startswith("| `") or
             line.startswith(("| comp", "| arith", "| conv", "| matrix"))]

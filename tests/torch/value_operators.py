@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The table of doc/values.md: which operators that decide sizes, shapes and
+"""The table of doc/evidence/values.md: which operators that decide sizes, shapes and
 branches memsim computes, for which inputs.
 
 Each operator takes tensors whose elements are known. Its result on the
