@@ -8,7 +8,7 @@ from environments import HERE, TOP, read
 
 DATA = TOP / "data/benchmarks/truth"
 # Tables that another command makes.
-ELSEWHERE = {"megatron_ci"}  # bench/truth/megatron, doc/truth-distributed.md
+ELSEWHERE = {"megatron_ci"}  # bench/truth/megatron
 
 
 def key(row):

@@ -14,7 +14,6 @@ LINES = 250
 LONGER = {
     "doc/INTERNALS.md": "for developers: read by section",
     "doc/ranks.md": "not split yet",
-    "doc/truth-distributed.md": "not split yet",
     "doc/zoo.md": "not split yet",
 }
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]+)\)")
