@@ -13,7 +13,6 @@ LINES = 250
 # Pages that may be longer, and why.
 LONGER = {
     "doc/INTERNALS.md": "for developers: read by section",
-    "doc/zoo.md": "not split yet",
 }
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]+)\)")
 HEADING = re.compile(r"#+ +(.*)")
