@@ -15,6 +15,8 @@ from harness import MEMSIM, Skip, main, test
 MIB = 1 << 20
 TRIES = 3  # changes that are followed one after the other
 FILE_EDITS = "call", "argument", "statement"
+# One for all: scripts with the same environment share an import of PyTorch.
+CACHE = tempfile.TemporaryDirectory()
 
 
 class Job:
@@ -25,7 +27,7 @@ class Job:
         self.environment = {
             k: v for k, v in os.environ.items()
             if k not in ("MEMSIM_SESSION", "LD_PRELOAD", "MEMSIM_MODULES")}
-        self.environment["XDG_CACHE_HOME"] = f"{folder}/cache"
+        self.environment["XDG_CACHE_HOME"] = CACHE.name
         self.options = list(script.options)
         for name, text in script.files().items():
             pathlib.Path(folder, name).write_text(text)
