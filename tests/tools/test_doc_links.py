@@ -15,6 +15,8 @@ LONGER = {
     "doc/INTERNALS.md": "for developers: read by section",
 }
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]+)\)")
+# A page in a comment, a message or a manual; not "there", in another project.
+NAMED = re.compile(r"(?<![\w/.-])doc/[\w/-]+\.md(?! there)")
 HEADING = re.compile(r"#+ +(.*)")
 
 
@@ -71,6 +73,17 @@ class Links(unittest.TestCase):
                             "```\n# not a heading [e](f.md)\n```\n")
             self.assertEqual(list(broken(page)), [
                 "#two: no such heading", "d.md: no such file"])
+
+
+class Names(unittest.TestCase):
+    def test_pages_that_programs_name_exist(self):
+        for folder in ("bench", "examples", "man", "src", "tools"):
+            for path in (TOP / folder).rglob("*"):
+                if path.is_file() and path.suffix not in (".csv", ".json"):
+                    text = path.read_bytes().decode(errors="replace")
+                    for name in NAMED.findall(text):
+                        self.assertTrue((TOP / name).exists(),
+                                        f"{path.relative_to(TOP)}: {name}")
 
 
 class Length(unittest.TestCase):
