@@ -190,11 +190,8 @@ void host_use_join(void)
 
 /* The peak of a process that no look saw is the kernel's, who does not know
  * what a fork shares. */
-void host_use_end(void)
+static void last_look(void)
 {
-    if (!mine || mine->pid != (uint32_t)getpid() ||
-        atomic_load(&mine->state) == SESSION_EXITED)
-        return;
     core_lock(LOCK_HOST);
     next_look_ns = 0;
     look();
@@ -202,8 +199,17 @@ void host_use_end(void)
         session_raise(&mine->peak, host_pages_peak());
         atomic_store(&mine->own, host_pages_own(&large, session->directory));
     }
-    atomic_store(&mine->state, SESSION_EXITED);
     core_unlock(LOCK_HOST);
+}
+
+void host_use_end(void)
+{
+    if (!mine || mine->pid != (uint32_t)getpid() ||
+        atomic_load(&mine->state) == SESSION_EXITED)
+        return;
+    if (!core_locks_held) /* else in a signal's handler: see process_end */
+        last_look();
+    atomic_store(&mine->state, SESSION_EXITED);
 }
 
 /* What the parent has is the parent's: it is given back here without a trace.

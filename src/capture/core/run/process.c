@@ -367,8 +367,22 @@ static void fork_child(void)
     fork_parent();
 }
 
+static void records_end(uint32_t status)
+{
+    live_conclude();
+    atomic_store(&slot->trace_end, record_close(status));
+    for (const struct process_hook *h = hooks; h; h = h->next)
+        if (h->at_end)
+            h->at_end();
+}
+
+/* A signal's handler that ends the process in the middle of a call of memsim's
+ * (data loaders' workers do, at SIGTERM) can take no lock: the trace is left as
+ * where a process is killed. */
 void process_end(uint32_t status)
 {
+    bool in_call = core_locks_held;
+
     peers_leave();
     host_use_end();
     if (!slot || slot->pid != (uint32_t)getpid() ||
@@ -376,11 +390,8 @@ void process_end(uint32_t status)
         return;
     atomic_store(&slot->exit_status, status);
     atomic_store(&slot->end_ns, clock_host(CLOCK_MONOTONIC));
-    live_conclude();
-    atomic_store(&slot->trace_end, record_close(status));
-    for (const struct process_hook *h = hooks; h; h = h->next)
-        if (h->at_end)
-            h->at_end();
+    if (!in_call)
+        records_end(status);
     atomic_store(&slot->state, SESSION_EXITED);
 }
 
