@@ -118,6 +118,16 @@ dist.barrier()
 dist.destroy_process_group()
 """
 
+# Convolutions: their workspaces make a range of what is reserved.
+CONVOLVES = HEAD + """
+dist.init_process_group("nccl")
+model = nn.Sequential(nn.Conv2d(8, 8, 3), nn.Conv2d(8, 8, 3)).cuda()
+for _ in range(3):
+    model(torch.randn(4, 8, 64, 64, device="cuda")).sum().backward()
+    dist.all_reduce(torch.ones(8, device="cuda"))
+dist.destroy_process_group()
+"""
+
 # Only rank 1 could send it, and it is not run.
 LONE = HEAD + """
 dist.init_process_group("cpu:gloo,cuda:nccl")
@@ -489,6 +499,19 @@ def stages_of_a_pipeline_are_found():
 @test
 def experts_are_found():
     left_out_ranks_are_equal(EXPERTS, 8, [0, 1, 2, 3, 7])
+
+
+@test
+def each_node_s_gpu_has_its_range():
+    with tempfile.TemporaryDirectory() as directory:
+        run(CONVOLVES, directory, "-q", "--nnodes", "2", "--nproc-per-node",
+            "1", "--ranks", "all", "--json", directory + "/out.json")
+        with open(directory + "/out.json") as file:
+            told = json.load(file)
+        ranges = [rank["devices"][0].get("peak_reserved_range")
+                  for rank in told["ranks"]]
+    assert len(ranges) == 2 and ranges[0], ranges
+    equal(ranges[1], ranges[0])
 
 
 @test

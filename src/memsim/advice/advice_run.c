@@ -61,7 +61,7 @@ static void tell_range(const struct recording *rec, struct result_rank *rank)
     for (unsigned i = 0; i < REPLAY_DEVICES; i++)
         for (size_t k = 0; k < rank->device_count; k++)
             if (ranges[i].most_bytes &&
-                rank->devices[k].index == rec->info.devices[i].card)
+                rank->devices[k].card == rec->info.devices[i].card)
                 rank->devices[k].reserved_range = ranges[i];
 }
 

@@ -78,7 +78,7 @@ static unsigned recording_device(const struct recording *rec,
     unsigned i = 0;
 
     while (i < REPLAY_DEVICES && (!rec->info.devices[i].used ||
-                                  rec->info.devices[i].card != d->index))
+                                  rec->info.devices[i].card != d->card))
         i++;
     return i;
 }
