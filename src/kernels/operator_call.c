@@ -27,14 +27,6 @@ static const struct product {
     {"aten::mv", 0, false},       {"aten::dot", 0, false},
 };
 
-static const struct product *product_find(const char *name)
-{
-    for (size_t i = 0; i < sizeof products / sizeof *products; i++)
-        if (!strcmp(products[i].name, name))
-            return &products[i];
-    return NULL;
-}
-
 static bool has(const char *text, const char *word)
 {
     return strstr(text, word) != NULL;
@@ -151,9 +143,7 @@ static bool describe_product(const struct operator_call *call,
 
 /* --- convolutions --------------------------------------------------------- */
 
-/* Where the operands and the numbers are among the arguments of an operator;
- * NONE: they are not. */
-#define NONE 255
+/* Where the operands and the numbers are among the arguments of an operator. */
 static const struct convolution {
     const char *name;
     uint8_t in, filter, out; /* tensors */
@@ -168,27 +158,6 @@ static const struct convolution {
     {"aten::_slow_conv2d_forward", 0, 1, NONE, 5, 4, NONE, NONE, NONE, false},
     {"aten::convolution_backward", 1, 2, 0, 5, 4, 6, 9, 10, true},
 };
-
-static const struct convolution *convolution_find(const char *name)
-{
-    for (size_t i = 0; i < sizeof convolutions / sizeof *convolutions; i++)
-        if (!strcmp(convolutions[i].name, name))
-            return &convolutions[i];
-    return NULL;
-}
-
-/* Number I of the argument AT, whose last one counts for the others; OTHER
- * where there is none. */
-static uint64_t number_at(const struct operator_call *call, uint8_t at,
-                          unsigned i, uint64_t other)
-{
-    const struct operator_argument *a = &call->arguments[at];
-
-    if (at == NONE || at >= call->count || !a->number_count)
-        return other;
-    i = i < a->number_count ? i : a->number_count - 1u;
-    return a->numbers[i] >= 0 ? (uint64_t)a->numbers[i] : other;
-}
 
 static uint64_t out_extent(uint64_t in, uint64_t filter, uint64_t stride,
                            uint64_t pad, uint64_t dilation)
@@ -221,14 +190,14 @@ static void extents_set(const struct operator_call *call,
         .w = in->sizes[d - 1],
         .r = flat ? 1 : filter->sizes[d - 2],
         .s = filter->sizes[d - 1],
-        .stride_h = flat ? 1 : number_at(call, c->stride, first, 1),
-        .stride_w = number_at(call, c->stride, first + !flat, 1),
-        .pad_h = flat ? 0 : number_at(call, c->pad, first, 0),
-        .pad_w = number_at(call, c->pad, first + !flat, 0),
-        .dilation_h = flat ? 1 : number_at(call, c->dilation, first, 1),
-        .dilation_w = number_at(call, c->dilation, first + !flat, 1),
+        .stride_h = flat ? 1 : operator_number(call, c->stride, first, 1),
+        .stride_w = operator_number(call, c->stride, first + !flat, 1),
+        .pad_h = flat ? 0 : operator_number(call, c->pad, first, 0),
+        .pad_w = operator_number(call, c->pad, first + !flat, 0),
+        .dilation_h = flat ? 1 : operator_number(call, c->dilation, first, 1),
+        .dilation_w = operator_number(call, c->dilation, first + !flat, 1),
         .groups = c->groups == NONE ? in->sizes[1] / filter->sizes[1]
-                                    : number_at(call, c->groups, 0, 1),
+                                    : operator_number(call, c->groups, 0, 1),
         .layout = is_nhwc(in) || is_nhwc(filter) ? WORK_NHWC : WORK_NCHW,
     };
     w->out_h = out_extent(w->h, w->r, w->stride_h, w->pad_h, w->dilation_h);
@@ -250,8 +219,8 @@ backward_pass(const struct operator_call *call, const struct convolution *c,
               const struct asked *asked)
 {
     const struct operator_progress *progress = asked->progress;
-    bool input = number_at(call, c->mask, 0, 1);
-    bool filter = number_at(call, c->mask, 1, 1);
+    bool input = operator_number(call, c->mask, 0, 1);
+    bool filter = operator_number(call, c->mask, 1, 1);
 
     if (!input || is_filter_gradient(asked->kernel) ||
         progress->done[OPERATOR_PASS_SECOND])
@@ -321,14 +290,6 @@ static const struct attention {
     {"flash_attn_3::bwd", 1, NONE, NONE, true, true, WORK_ATTENTION_FLASH3},
 };
 
-static const struct attention *attention_find(const char *name)
-{
-    for (size_t i = 0; i < sizeof attentions / sizeof *attentions; i++)
-        if (!strcmp(attentions[i].name, name))
-            return &attentions[i];
-    return NULL;
-}
-
 /* Sequences of different lengths are one behind the other: T, heads, size. */
 static bool attention_extents(const struct operator_call *call,
                               const struct attention *at,
@@ -363,7 +324,8 @@ static bool describe_attention(const struct operator_call *call,
 
     if (!attention_extents(call, at, shape))
         return false;
-    shape->causal = at->causal == NONE || number_at(call, at->causal, 0, 0);
+    shape->causal =
+        at->causal == NONE || operator_number(call, at->causal, 0, 0);
     /* a probability: only that it is not a plain 0 is of interest */
     shape->dropout = at->dropout != NONE && at->dropout < call->count &&
                      call->arguments[at->dropout].nonzero;
@@ -432,7 +394,7 @@ static bool describe_recurrent(const struct operator_call *call,
     if ((!backward && strcmp(call->name, "aten::_cudnn_rnn")) ||
         x->dimensions != 3 || call->count < at + 8u)
         return false;
-    bool batch_first = number_at(call, at + 4, 0, 0);
+    bool batch_first = operator_number(call, at + 4, 0, 0);
     work->family = WORK_OTHER;
     work->is_recurrent = true;
     work->type = arithmetic(x->type, asked);
@@ -443,10 +405,10 @@ static bool describe_recurrent(const struct operator_call *call,
         .tokens = x->sizes[0] * x->sizes[1],
         .steps = x->sizes[batch_first],
         .input = x->sizes[2],
-        .hidden = number_at(call, at + 1, 0, 0),
-        .layers = number_at(call, at + 3, 0, 1),
-        .directions = number_at(call, at + 7, 0, 0) ? 2 : 1,
-        .gates = gates_of(number_at(call, at, 0, 2)),
+        .hidden = operator_number(call, at + 1, 0, 0),
+        .layers = operator_number(call, at + 3, 0, 1),
+        .directions = operator_number(call, at + 7, 0, 0) ? 2 : 1,
+        .gates = gates_of(operator_number(call, at, 0, 2)),
         .pass = !backward                       ? WORK_PASS_FORWARD
                 : *pass == OPERATOR_PASS_SECOND ? WORK_PASS_WEIGHTS
                                                 : WORK_PASS_DATA,
@@ -489,9 +451,9 @@ static bool describe(const struct operator_call *call,
                      const struct asked *asked, struct work *work,
                      enum operator_pass *pass)
 {
-    const struct product *p = product_find(call->name);
-    const struct convolution *c = convolution_find(call->name);
-    const struct attention *a = attention_find(call->name);
+    const struct product *p = OPERATOR_ROW(products, call->name);
+    const struct convolution *c = OPERATOR_ROW(convolutions, call->name);
+    const struct attention *a = OPERATOR_ROW(attentions, call->name);
 
     if (p)
         return describe_product(call, p, asked, work);

@@ -6,6 +6,21 @@
 #include "kernels/kernel_row.h"
 #include "kernels/operator.h"
 
+/* The place of an argument that an operator does not have. */
+#define NONE 255
+
+/* Number I of CALL's argument AT, whose last one counts for the others; OTHER
+ * where there is none, or where it is below 0. */
+uint64_t operator_number(const struct operator_call *call, uint8_t at,
+                         unsigned i, uint64_t other);
+
+/* The row of ROWS, an array of structures that begin with their name, with
+ * NAME; NULL: there is none. */
+#define OPERATOR_ROW(rows, name)                                               \
+    operator_row(rows, sizeof(rows) / sizeof *(rows), sizeof *(rows), name)
+const void *operator_row(const void *rows, size_t count, size_t row_bytes,
+                         const char *name);
+
 /* A kernel by CALL, of which its own name does not say what its arguments are:
  * the work of the call's part, or that of a further kernel of it. */
 bool operator_call_work(const struct operator_call *call,

@@ -239,8 +239,7 @@ bool operator_extents(const struct operator_call *call,
 /* --- planes --------------------------------------------------------------- */
 
 /* Where an operator has its input, its output (or the output's sizes), its
- * filter, stride, pad and dilation. NONE: it does not. */
-#define NONE 255
+ * filter, stride, pad and dilation. */
 static const struct planes {
     const char *name;
     uint8_t in, out, sizes, filter, stride, pad, dilation;
@@ -259,24 +258,22 @@ struct plane {
     uint64_t n, c, h, w, out_h, out_w;
 };
 
-static uint64_t number_at(const struct operator_call *call, uint8_t at,
+/* As operator_number(), of extents: 0 is none. */
+static uint64_t extent_at(const struct operator_call *call, uint8_t at,
                           unsigned i, uint64_t other)
 {
-    const struct operator_argument *a = &call->arguments[at];
+    uint64_t number = operator_number(call, at, i, other);
 
-    if (at == NONE || at >= call->count || !a->number_count)
-        return other;
-    i = i < a->number_count ? i : a->number_count - 1u;
-    return a->numbers[i] > 0 ? (uint64_t)a->numbers[i] : other;
+    return number ? number : other;
 }
 
 static uint64_t pooled(const struct operator_call *call,
                        const struct planes *p, uint64_t in, unsigned i)
 {
-    uint64_t filter = number_at(call, p->filter, i, 1);
-    uint64_t stride = number_at(call, p->stride, i, filter);
-    uint64_t dilation = number_at(call, p->dilation, i, 1);
-    uint64_t all = in + 2 * number_at(call, p->pad, i, 0);
+    uint64_t filter = extent_at(call, p->filter, i, 1);
+    uint64_t stride = extent_at(call, p->stride, i, filter);
+    uint64_t dilation = extent_at(call, p->dilation, i, 1);
+    uint64_t all = in + 2 * extent_at(call, p->pad, i, 0);
     uint64_t reach = dilation * (filter - 1) + 1;
 
     return all < reach ? 1 : (all - reach) / stride + 1;
@@ -298,14 +295,14 @@ static bool plane_read(const struct operator_call *call,
     if (p->in == NONE) { /* of the output: the input's sizes are a list */
         to->out_h = to->h;
         to->out_w = to->w;
-        to->h = number_at(call, p->sizes, 2, 0);
-        to->w = number_at(call, p->sizes, 3, 0);
+        to->h = extent_at(call, p->sizes, 2, 0);
+        to->w = extent_at(call, p->sizes, 3, 0);
     } else if (p->out != NONE && call->arguments[p->out].dimensions == d) {
         to->out_h = call->arguments[p->out].sizes[d - 2];
         to->out_w = call->arguments[p->out].sizes[d - 1];
     } else if (p->sizes != NONE) {
-        to->out_h = number_at(call, p->sizes, 0, 0);
-        to->out_w = number_at(call, p->sizes, 1, 0);
+        to->out_h = extent_at(call, p->sizes, 0, 0);
+        to->out_w = extent_at(call, p->sizes, 1, 0);
     } else {
         to->out_h = pooled(call, p, to->h, 0);
         to->out_w = pooled(call, p, to->w, 1);
@@ -324,12 +321,9 @@ bool operator_pool_words(const struct operator_call *call,
                          const struct kernel_row *row,
                          uint64_t words[TRACE_LAUNCH_WORDS])
 {
-    const struct planes *p = NULL;
+    const struct planes *p = OPERATOR_ROW(planes, call->name);
     struct plane at;
 
-    for (size_t i = 0; i < sizeof planes / sizeof *planes; i++)
-        if (!strcmp(planes[i].name, call->name))
-            p = &planes[i];
     if (!p || !plane_read(call, p, &at))
         return false;
     uint64_t out = at.n * at.c * at.out_h * at.out_w;

@@ -114,7 +114,7 @@ struct simulation_delays {
     const struct delays *table;
     const struct delay_ranks *ranks; /* known by the first operation */
     delay_function *library;         /* NULL: there is none */
-    /* The process dies as STEP begins, for RANK does; NULL: nobody is told. */
+    /* STEP begins, in which RANK dies, and so the process; NULL: not called */
     void (*died)(void *context, uint32_t rank, uint32_t step);
     void *context;
 };

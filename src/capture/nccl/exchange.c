@@ -413,14 +413,12 @@ static void wait(void *data, unsigned ms)
     struct pending *p = data;
     const struct communicator *c = communicator_get(p->e.comm);
 
-    memsim_live_offer();
-    memsim_meeting_lacks(false);
     if (p->wanted != memsim_meeting_is_wanted())
         p->looks = 0;
     p->wanted = memsim_meeting_is_wanted();
-    unsigned soon_ms = 2 + p->looks++ / 4;
+    ms = memsim_live_lacks(p->looks++, ms);
     if (c)
-        memsim_mailbox_sleep(&c->box, soon_ms < ms ? soon_ms : ms);
+        memsim_mailbox_sleep(&c->box, ms);
 }
 
 /* For how long the other programs have done nothing. */

@@ -8,9 +8,9 @@
  * operator cost 1.8 to 9 us, in the median 0.7 of what a launch took in the
  * same profile, which is slow where the machine is; a call little (0.6 us
  * where one of cuDNN's launches a thousand); and the profiler took 46% of the
- * host's time in the median (18 to 57%). An operator counts as a launch, up to
- * a share of the time between two calls, which is a choice by these jobs
- * (bench/profile_jobs). */
+ * host's time in the median (18 to 57%). An operator counts as a launch, but
+ * not more than a share of the time between two calls. That share was chosen
+ * on these jobs (bench/profile_jobs). */
 #include "memsim/import/profile.h"
 
 #include <stdlib.h>

@@ -340,16 +340,13 @@ static int ranks_poll(struct pollfd *files, nfds_t count, int ms)
         errno = old_errno;
         return REAL(poll)(files, count, ms);
     }
-    for (int looks = 0; ms > 0 && !rc; looks++, ms -= soon_ms) {
-        soon_ms = 2 + looks / 4;
-        soon_ms = soon_ms < LOOK_MS ? soon_ms : LOOK_MS;
-        soon_ms = soon_ms < ms ? soon_ms : ms;
-        memsim_live_offer();
-        memsim_meeting_lacks(false);
+    for (uint32_t looks = 0; ms > 0 && !rc; looks++, ms -= soon_ms) {
+        soon_ms = (int)memsim_live_lacks(
+            looks, ms < LOOK_MS ? (unsigned)ms : LOOK_MS);
         rc = REAL(poll)(files, count, soon_ms);
     }
     old_errno = errno;
-    memsim_meeting_lacks(true);
+    meeting_has();
     errno = old_errno;
     return rc;
 }

@@ -195,13 +195,17 @@ static __attribute__((noinline)) void offer(bool waiting)
         live_fail();
 }
 
-void memsim_live_offer(void)
+unsigned memsim_live_lacks(uint32_t looks, unsigned most_ms)
 {
-    if (!atomic_load_explicit(meeting_wanted, memory_order_relaxed))
-        return;
-    core_lock(LOCK_RECORD);
-    offer(true);
-    core_unlock(LOCK_RECORD);
+    unsigned soon_ms = 2 + looks / 4;
+
+    if (memsim_meeting_is_wanted()) {
+        core_lock(LOCK_RECORD);
+        offer(true);
+        core_unlock(LOCK_RECORD);
+    }
+    meeting_lacks();
+    return soon_ms < most_ms ? soon_ms : most_ms;
 }
 
 /* What the simulation slept, because other ranks were late in this machine's

@@ -69,9 +69,11 @@ void live_start(void);
 /* The trace ends: records the simulation's result in it. */
 void live_conclude(void);
 
-/* Other ranks may wait for this process, which waits for them in turn, in this
- * machine's time. With no lock of the core's held. */
-CORE_API void memsim_live_offer(void);
+/* This process lacks something of other ranks, which may wait for it in turn,
+ * in this machine's time: they learn of it. It has looked LOOKS times before.
+ * Returns for how many milliseconds, MOST_MS at most, it is to sleep until it
+ * looks again. With no lock of the core's held; meeting_has() ends it. */
+CORE_API unsigned memsim_live_lacks(uint32_t looks, unsigned most_ms);
 
 /* In a forked child, which holds all locks: it has no simulation yet. */
 void live_after_fork(void);

@@ -592,13 +592,15 @@ uint64_t memsim_meeting_look(const struct meeting_point *points,
     return least_ns;
 }
 
-void memsim_meeting_lacks(bool has)
+void meeting_lacks(void)
 {
-    if (!mine)
-        return;
-    if (!has)
+    if (mine)
         atomic_fetch_add(&mine->vain, 1);
-    else if (atomic_exchange(&mine->vain, 0))
+}
+
+void meeting_has(void)
+{
+    if (mine && atomic_exchange(&mine->vain, 0))
         atomic_fetch_add(&mine->news, 1);
 }
 

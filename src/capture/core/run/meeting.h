@@ -6,7 +6,7 @@
  * One that waits sleeps, in this machine's time. It cannot wait for ever: it is
  * woken when what it waits for is there, or when it is the first of all in
  * simulated time, so that nobody can be before it. Those that need
- * something of another rank to go on (memsim_meeting_lacks) do nothing before
+ * something of another rank to go on (meeting_lacks) do nothing before
  * that one acts: where all others are such or sleep, the first of the sleeping
  * goes on. Where a rank
  * has ended, or all programs of the run do nothing, it goes on without the
@@ -65,8 +65,11 @@ extern _Atomic uint32_t *meeting_wanted;
 CORE_API bool memsim_meeting_is_wanted(void);
 
 /* This process has looked in vain for what others are to send it, values or
- * something of a store, and looks again soon; or it HAS it. Without a lock. */
-CORE_API void memsim_meeting_lacks(bool has);
+ * something of a store, and looks again soon. Without a lock. */
+void meeting_lacks(void);
+
+/* It has it. */
+void meeting_has(void);
 
 /* This process has ended its simulation: nobody waits for it any more. */
 void meeting_leave(void);

@@ -142,7 +142,7 @@ void await_reach(uint64_t mask)
     uint64_t start_ns = clock_waits_begin();
     while (entry_take(mask, &copy, &index))
         entry_wait(&copy, index);
-    memsim_meeting_lacks(true);
+    meeting_has();
     clock_waits_end(start_ns);
 }
 
