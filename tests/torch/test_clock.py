@@ -90,10 +90,10 @@ def without_host_time_two_runs_are_the_same():
 
 
 @contextlib.contextmanager
-def busy():
-    """Three processes share each CPU."""
+def busy(others=2):
+    """Each CPU has that many other processes to run."""
     hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
-            for _ in range(2 * os.cpu_count())]
+            for _ in range(others * os.cpu_count())]
     try:
         yield
     finally:
@@ -295,10 +295,11 @@ print(json.dumps(min(times)))
 def shared_cpus_do_not_slow_the_host_down():
     with tempfile.TemporaryDirectory() as scratch:
         alone, _report = run(HOST, scratch)
-        with busy():
+        with busy(others=5):
             shared, _report = run(HOST, scratch)
-        # By wall time it would be three times.
-        assert shared < 1.5 * alone, (shared, alone)
+        # By wall time it would be six times. Caches and the CPU's clock are
+        # shared as well: 1.5 times was seen.
+        assert shared < 2.5 * alone, (shared, alone)
 
 
 # What a loop of launches takes the host, of 1 and of 32,768 known numbers each.
