@@ -316,6 +316,36 @@ TEST(without_modules_marked_ranges_are_steps)
     free(b.data);
 }
 
+/* Is the first of two steps named TEXT a warm-up? */
+static bool warms_up(const char *text)
+{
+    struct build b = build_start();
+
+    for (int i = 0; i < 2; i++) {
+        BUILD_TEXT(&b, RANGE_PUSH, text);
+        work(&b);
+        BUILD(&b, RANGE_POP);
+    }
+    struct step_list list = steps_of(&b);
+    CHECK_UINT(list.count, 2);
+    CHECK(!list.steps[1].warm_up);
+    bool first = list.steps[0].warm_up;
+    step_list_fini(&list);
+    free(b.data);
+    return first;
+}
+
+TEST(a_profile_that_begins_later_has_no_warm_up)
+{
+    CHECK(warms_up("ProfilerStep#0"));
+    CHECK(!warms_up("ProfilerStep#1"));
+    CHECK(!warms_up("ProfilerStep#100"));
+    CHECK(warms_up("ProfilerStep#"));
+    CHECK(warms_up("iteration 1"));
+    CHECK(!warms_up("iteration 12"));
+    CHECK(warms_up("step"));
+}
+
 TEST(calls_of_the_marked_function_are_steps_before_all_others)
 {
     struct build b = build_start();

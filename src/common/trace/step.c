@@ -143,6 +143,7 @@ struct step_finder {
     uint64_t optimized, optimized_ns; /* where the last optimizer ended */
     struct step_calls calls;
     uint32_t range_depth, range_at; /* at: depth of the step's range, from 1 */
+    bool later; /* the first range is by its number not the job's first step */
 };
 
 struct step_finder *step_finder_create(void)
@@ -221,6 +222,23 @@ static bool is_step_range(const struct trace_item *item)
     return false;
 }
 
+/* Does the text of a step's range say that steps came before it?
+ * torch.profiler counts from 0, programs from 0 or from 1. */
+static bool is_later(const struct trace_item *item)
+{
+    bool profiler = text_starts(item, range_starts[0]);
+    uint32_t i = 0, number = 0;
+
+    while (i < item->head.text_bytes &&
+           (item->text[i] < '0' || item->text[i] > '9'))
+        i++;
+    for (; i < item->head.text_bytes && number < 2 && item->text[i] >= '0' &&
+           item->text[i] <= '9';
+         i++)
+        number = 10 * number + (uint32_t)(item->text[i] - '0');
+    return number > (profiler ? 0 : 1);
+}
+
 /* Returns true if the record is a mark's. */
 static bool take_mark(struct step_finder *f, const struct trace_item *item)
 {
@@ -244,6 +262,8 @@ static void take_range(struct step_finder *f, const struct trace_item *item)
         if (f->range_at || !is_step_range(item))
             return;
         f->range_at = f->range_depth;
+        if (!f->by_range.count)
+            f->later = is_later(item);
         found_begin(f, &f->by_range);
         return;
     }
@@ -289,15 +309,17 @@ void step_finder_take(struct step_finder *f, const struct trace_item *item)
     }
 }
 
-/* The first step has work that later ones lack (states, workspaces, tuning);
- * so may those in which memory is still taken from the driver, of which the
- * second half of a run is never. */
-static void steps_mark_warm_up(struct step_list *list, uint64_t last_memory)
+/* A job's first step has work that later ones lack (states, workspaces,
+ * tuning); so may those in which memory is still taken from the driver, of
+ * which the second half of a run is never. A profile may begin LATER. */
+static void steps_mark_warm_up(struct step_list *list, uint64_t last_memory,
+                               bool later)
 {
     for (size_t i = 0; i < list->count; i++)
         list->steps[i].warm_up =
-            list->count > 1 && (!i || (list->steps[i].first <= last_memory &&
-                                       i < list->count / 2));
+            list->count > 1 &&
+            ((!i && !later) || (list->steps[i].first < last_memory &&
+                                i < list->count / 2));
 }
 
 /* Whether the last step was not carried out: no optimizer stepped, the call of
@@ -347,7 +369,8 @@ void step_finder_conclude(struct step_finder *f, struct step_list *list)
         list_take(list, &f->by_range, STEP_RANGE);
     if (list->count && is_cut(f, list->rule))
         list->count--;
-    steps_mark_warm_up(list, f->last_memory);
+    steps_mark_warm_up(list, f->last_memory,
+                       list->rule == STEP_RANGE && f->later);
     xfree(f->by_optimizer.steps);
     xfree(f->by_module.steps);
     xfree(f->by_range.steps);
