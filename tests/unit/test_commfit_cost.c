@@ -99,6 +99,42 @@ TEST(borrows_a_like_collective_s_bandwidth)
     CHECK(a.error > 0.2); /* never surer than another collective is */
 }
 
+/* All-gather was measured on 2 nodes, at 4 times what all-reduce says; on 8 the
+ * all-reduce alone. */
+TEST(a_ring_not_measured_there_follows_the_one_that_was)
+{
+    struct fit_knot own[2] = {{1e3, {100.1, 100.1}}, {1e9, {200200, 200200}}};
+    struct fit_curve curve = {.nodes = 2,
+                              .bytes_min = 1e3,
+                              .bytes_max = 1e9,
+                              .knot_count = 2,
+                              .knots = own};
+    struct fit_family families[2] = {family, family};
+    const struct fit two = {.family_count = 2, .families = families};
+    struct cost_nccl_query q = {.coll = FIT_ALL_GATHER,
+                                .nodes = 8,
+                                .gpus_per_node = 8,
+                                .bytes = 1e9};
+    struct cost_nccl_answer a;
+
+    families[1].coll = FIT_ALL_GATHER;
+    families[1].curve_count = 1;
+    families[1].curves = &curve;
+    families[1].errors = (struct fit_errors){-1, -1, -1, -1, -1, -1, -1};
+    CHECK(!cost_nccl(&two, &q, &a));
+    double here = ask(FIT_ALL_GATHER, 8, 8, 1e9).us; /* by all-reduce alone */
+    double there = ask(FIT_ALL_GATHER, 2, 8, 1e9).us;
+    CHECK_NEAR(a.us, here * sqrt(200200 / there), 1e-6);
+    CHECK_UINT(a.flags, COST_NCCL_OTHER_COLL);
+    q.nodes = 16; /* neither was measured: its own curve */
+    CHECK(!cost_nccl(&two, &q, &a));
+    CHECK_UINT(a.flags, COST_NCCL_BEYOND);
+    CHECK(log(a.high_us / a.us) > 1.1); /* 8 times the nodes of a ring */
+    q.nodes = 2;
+    CHECK(!cost_nccl(&two, &q, &a));
+    CHECK_UINT(a.flags, 0);
+}
+
 TEST(borrows_before_it_takes_the_levels_for_rings_only)
 {
     struct fit both = fit;

@@ -101,6 +101,24 @@ static void exchange_set(int i, uint32_t nodes)
 /* The bytes' rate is that of the largest size, latency included: 0.2%. */
 #define RATE 0.002
 
+/* 14 hops inside nodes and 1 between them become 56 and 7, which NCCL takes for
+ * 1 and 2.7 us each; the call's own time stays. What the bytes add goes by the
+ * steps, of the same bytes. */
+TEST(a_ring_s_latency_grows_by_its_hops)
+{
+    double hops = (56 + 7 * 2.7) - (14 + 2.7);
+
+    line_set(0, 2, 100, 1e5);
+    CHECK_NEAR(ask(FIT_ALL_GATHER, 1, 8, 4e3), 100.1 + hops, 1e-9);
+    CHECK_NEAR(ask(FIT_REDUCE_SCATTER, 1, 8, GB),
+               100.1 + hops + (2.5e4 - 0.1) * 63 / 15, 1e-6);
+    line_set(0, 8, 100, 1e5);
+    CHECK_NEAR(ask(FIT_ALL_GATHER, 1, 2, 250), 100.1 - hops, 1e-9);
+    line_set(0, 2, 10, 1e5); /* faster than NCCL's own figures: by a part */
+    CHECK_NEAR(ask(FIT_ALL_GATHER, 1, 8, 4e3),
+               10.1 * (6.6 + 56 + 7 * 2.7) / (6.6 + 14 + 2.7), 1e-9);
+}
+
 TEST(in_a_rack_an_exchange_sends_a_message_to_each_rank)
 {
     rack_gpus = 64;

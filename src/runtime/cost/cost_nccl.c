@@ -303,34 +303,121 @@ static double least_us(const struct fit *fit, const struct fit_family *family,
     return answer.us;
 }
 
-/* As a collective that was measured, from its bus bandwidth: what it takes
- * beyond its smallest size is in proportion to the bytes on the bus. */
-static bool answer_from_other(const struct fit *fit,
-                              const struct cost_nccl_query *q,
-                              struct cost_nccl_answer *answer)
+/* Q's time as FAMILY's collective takes it, from its bus bandwidth: what it
+ * takes beyond its smallest size is in proportion to the bytes on the bus. */
+static void answer_as(const struct fit *fit, const struct fit_family *f,
+                      const struct cost_nccl_query *q,
+                      struct cost_nccl_answer *answer)
 {
     double ranks = (double)q->nodes * q->gpus_per_node;
     struct cost_nccl_query other = *q;
 
+    other.coll = f->coll;
+    answer->flags = COST_NCCL_OTHER_COLL;
+    answer_from(fit, f, &other, answer);
+    double least = fmin(least_us(fit, f, &other), answer->us);
+    double factor =
+        fit_coll_factor(q->coll, ranks) / fit_coll_factor(f->coll, ranks);
+    double latency =
+        cost_tuning_latency_us(q->coll, q->nodes, q->gpus_per_node) /
+        cost_tuning_latency_us(f->coll, q->nodes, q->gpus_per_node);
+    answer->us = least * latency + (answer->us - least) * factor;
+    cost_nccl_band(f, q, answer);
+}
+
+static bool answer_from_other(const struct fit *fit,
+                              const struct cost_nccl_query *q,
+                              struct cost_nccl_answer *answer)
+{
     for (int i = 0; looks_like[q->coll][i] != q->coll; i++) {
-        other.coll = looks_like[q->coll][i];
-        const struct fit_family *f =
-            family_find(fit, other.coll, q->nodes, q->gpus_per_node);
+        const struct fit_family *f = family_find(
+            fit, looks_like[q->coll][i], q->nodes, q->gpus_per_node);
         if (!f)
             continue;
-        answer->flags = COST_NCCL_OTHER_COLL;
-        answer_from(fit, f, &other, answer);
-        double least = fmin(least_us(fit, f, &other), answer->us);
-        double factor = fit_coll_factor(q->coll, ranks) /
-                        fit_coll_factor(other.coll, ranks);
-        double latency =
-            cost_tuning_latency_us(q->coll, q->nodes, q->gpus_per_node) /
-            cost_tuning_latency_us(other.coll, q->nodes, q->gpus_per_node);
-        answer->us = least * latency + (answer->us - least) * factor;
-        cost_nccl_band(f, q, answer);
+        answer_as(fit, f, q, answer);
         return true;
     }
     return false;
+}
+
+static bool has_curve(const struct fit_family *f, uint32_t nodes)
+{
+    for (uint32_t i = 0; i < f->curve_count; i++)
+        if (f->curves[i].nodes == nodes)
+            return true;
+    return false;
+}
+
+/* These pass everything along the same rings. */
+static bool is_ring(enum fit_coll coll)
+{
+    return coll == FIT_ALL_REDUCE || coll == FIT_ALL_GATHER ||
+           coll == FIT_REDUCE_SCATTER;
+}
+
+/* The node count, of F's and OTHER's, that is nearest to NODES; 0: none. */
+static uint32_t common_nodes(const struct fit_family *f,
+                             const struct fit_family *other, uint32_t nodes)
+{
+    uint32_t best = 0;
+
+    for (uint32_t i = 0; i < f->curve_count; i++) {
+        uint32_t n = f->curves[i].nodes;
+
+        if (n > 1 && has_curve(other, n) &&
+            (!best || fabs(log((double)n / nodes)) <
+                          fabs(log((double)best / nodes))))
+            best = n;
+    }
+    return best;
+}
+
+/* Another ring that was measured at Q's node count and width, and at one of
+ * OWN's, which is set in *COMMON; NULL: none. */
+static const struct fit_family *sibling_find(const struct fit *fit,
+                                             const struct fit_family *own,
+                                             const struct cost_nccl_query *q,
+                                             uint32_t *common)
+{
+    for (int i = 0; looks_like[q->coll][i] != q->coll; i++) {
+        const struct fit_family *f = family_find(
+            fit, looks_like[q->coll][i], q->nodes, q->gpus_per_node);
+
+        if (!f || f->gpus_per_node != q->gpus_per_node || !is_ring(f->coll) ||
+            !has_curve(f, q->nodes))
+            continue;
+        *common = common_nodes(own, f, q->nodes);
+        if (*common)
+            return f;
+    }
+    return NULL;
+}
+
+/* All-gather and reduce-scatter at a node count where another ring was
+ * measured and they were not: as the other one, times half of what both differ
+ * by (on a logarithmic scale) where both were measured. What a network does at
+ * that count the other one has met. An all-reduce has trees of its own. */
+static bool answer_from_sibling(const struct fit *fit,
+                                const struct cost_nccl_query *q,
+                                struct cost_nccl_answer *answer)
+{
+    const struct fit_family *own =
+        family_find(fit, q->coll, q->nodes, q->gpus_per_node);
+    struct cost_nccl_query there = *q;
+    struct cost_nccl_answer mine = {.error = -1}, as = {.error = -1};
+
+    if (q->nodes < 2 || q->coll == FIT_ALL_REDUCE || !own ||
+        own->gpus_per_node != q->gpus_per_node || has_curve(own, q->nodes))
+        return false;
+    const struct fit_family *f = sibling_find(fit, own, q, &there.nodes);
+    if (!f)
+        return false;
+    answer_from(fit, own, &there, &mine);
+    answer_as(fit, f, &there, &as);
+    answer_as(fit, f, q, answer);
+    answer->us *= sqrt(mine.us / as.us);
+    cost_nccl_band(f, q, answer);
+    return true;
 }
 
 static bool answer_from_own(const struct fit *fit,
@@ -417,13 +504,6 @@ static bool answer_from_sheet(const struct fit *fit,
     return true;
 }
 
-/* These pass everything along the same rings. */
-static bool is_ring(enum fit_coll coll)
-{
-    return coll == FIT_ALL_REDUCE || coll == FIT_ALL_GATHER ||
-           coll == FIT_REDUCE_SCATTER;
-}
-
 /* Answers by one kind of measurement; false: there is none. */
 typedef bool source_fn(const struct fit *fit, const struct cost_nccl_query *q,
                        struct cost_nccl_answer *answer);
@@ -431,9 +511,10 @@ typedef bool source_fn(const struct fit *fit, const struct cost_nccl_query *q,
 /* Rings are alike: from another's measurements one errs by 9.7% (median over
  * the public clusters with two of them), by the formulas 22%. Of others the
  * formulas know better what goes where (doc/commfit.md). */
-#define SOURCES 4
+#define SOURCES 5
 static source_fn *const ring_sources[SOURCES] = {
-    answer_from_own, answer_from_other, answer_from_levels, answer_from_sheet};
+    answer_from_sibling, answer_from_own, answer_from_other, answer_from_levels,
+    answer_from_sheet};
 static source_fn *const other_sources[SOURCES] = {
     answer_from_own, answer_from_levels, answer_from_other, answer_from_sheet};
 
@@ -485,7 +566,7 @@ int cost_nccl(const struct fit *fit, const struct cost_nccl_query *query,
     if ((uint64_t)query->nodes * query->gpus_per_node == 1)
         return 0;
     for (int i = 0; i < SOURCES; i++)
-        if (sources[i](fit, query, answer)) {
+        if (sources[i] && sources[i](fit, query, answer)) {
             double us = answer->us;
             unsigned sheets = COST_NCCL_FORMULA | COST_NCCL_SHEET;
 

@@ -22,6 +22,11 @@ static const struct spread above = {0.05, 0.05, 0.50};
 static const struct spread between_nodes = {0.24, 0, 0.24};
 static const struct spread outside_nodes = {0.20, 0.10, 1.20};
 
+/* All-gather and reduce-scatter have no trees: each node's latency adds up, and
+ * the protocol changes with the number of steps (Polaris, 2 to 8 nodes: up to
+ * 4.5 times the time below 2 MiB). */
+static const struct spread outside_nodes_rings = {0.40, 0.30, 1.20};
+
 static const struct {
     unsigned flag;
     double spread;
@@ -82,6 +87,11 @@ static double size_spread(const struct fit_family *f, const struct fit_curve *c,
 #define LARGE_SPREAD 1.3
 #define SMALL_SPREAD 0.8
 
+static bool is_gather(enum fit_coll coll)
+{
+    return coll == FIT_ALL_GATHER || coll == FIT_REDUCE_SCATTER;
+}
+
 static double nodes_spread(const struct fit_family *f,
                            const struct fit_curve *c,
                            const struct cost_nccl_query *q, unsigned flags)
@@ -94,6 +104,10 @@ static double nodes_spread(const struct fit_family *f,
     if (!(flags & COST_NCCL_BEYOND))
         return 0;
     double doublings = fabs(log2((double)q->nodes / c->nodes));
+    if (is_gather(f->coll))
+        return with_own(f->errors.beyond_band,
+                        at_distance(&outside_nodes_rings, 1),
+                        at_distance(&outside_nodes_rings, doublings));
     return size * with_own(f->errors.beyond_band,
                            at_distance(&outside_nodes, 1),
                            at_distance(&outside_nodes, doublings));

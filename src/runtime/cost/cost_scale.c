@@ -246,12 +246,44 @@ static double carry_all_reduce(const struct around *a,
     return damped_us(a, c, t, us, fmin(ring, tree) / us);
 }
 
+/* A buffer that is all latency. */
+#define LATENCY_BYTES 1024
+
+/* A small collective's time: what a call takes anyway, which no node adds to,
+ * and NCCL's hops, which they do. A cluster that is faster than NCCL's own
+ * figures is faster by the same part everywhere. */
+static double latency_there_us(const struct around *a,
+                               const struct fit_curve *c,
+                               const struct target *t, double here)
+{
+    double from = cost_tuning_latency_us(a->coll, c->nodes, t->gpus);
+    double to = cost_tuning_latency_us(a->coll, t->nodes, t->gpus);
+
+    return here > from ? here + to - from : here * to / from;
+}
+
+/* A ring's latency by its hops, inside nodes and between them; the rest of the
+ * time by its steps, each of the same bytes as C's. */
+static double hops_us(const struct around *a, const struct fit_curve *c,
+                      const struct target *t)
+{
+    double from = c->nodes * t->gpus, to = t->nodes * t->gpus;
+
+    if (from < 2)
+        return at(a, c, t, t->bytes);
+    double step = at(a, c, t, t->bytes * from / to);
+    double small = at(a, c, t, fmin(c->bytes_min, LATENCY_BYTES));
+    double least = fmin(small, step);
+    return latency_there_us(a, c, t, least) +
+           (step - least) * (to - 1) / (from - 1);
+}
+
 /* All-gather and reduce-scatter have rings alone. PAT (NCCL 2.23 on, one GPU a
  * node) has a logarithm of steps, and a small time for each rank. */
 static double carry_ring(const struct around *a, const struct fit_curve *c,
                          const struct target *t)
 {
-    double ring = ring_us(a, c, t);
+    double ring = hops_us(a, c, t);
 
     if (t->gpus > 1 || t->nodes < c->nodes)
         return ring;
