@@ -4,6 +4,7 @@
 #ifndef MEMSIM_TESTS_ANSWERS_H
 #define MEMSIM_TESTS_ANSWERS_H
 
+#include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -28,6 +29,27 @@ static inline bool is_real(void)
         if (is_real())                                                         \
             SKIP("not on a GPU: %s", what);                                    \
     } while (0)
+
+/* GPU 0's compute capability as code is compiled for it: 90 is 9.0. */
+static inline int gpu_capability(void)
+{
+    int major = 0, minor = 0;
+
+    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0);
+    return 10 * major + minor;
+}
+
+/* Skips the test on GPUs of other capabilities than FIRST to LAST: WHAT is known
+ * or there only on these. */
+#define need_capability(first, last, what)                                     \
+    do {                                                                       \
+        int has_ = gpu_capability();                                           \
+        if (has_ < (first) || has_ > (last))                                   \
+            SKIP("compute capability %d: %s", has_, what);                     \
+    } while (0)
+
+#define HOPPER 90 /* of which sizes were measured */
 
 /* Appends NAME (printf-like, without quotes) with VALUE to the file
  * $MEMSIM_ANSWERS, a JSON object a line: one write, as tests fork. */

@@ -52,6 +52,7 @@ static const struct problem plain = {
 
 TEST(a_convolution_is_recorded)
 {
+    need_capability(80, 999, "TF32");
     for (int kind = 0; kind < 3; kind++) {
         struct problem problem = plain;
 
@@ -73,6 +74,7 @@ TEST(a_convolution_is_recorded)
 
 TEST(the_second_engine_has_no_tensor_cores)
 {
+    need_capability(80, 999, "TF32");
     CHECK(!execute(plan_for(&plain, 1), NULL));
     struct seen seen = trace_seen(TRACE_CONVOLUTION);
     CHECK_UINT(seen.convolution.engine, 0);
@@ -81,6 +83,7 @@ TEST(the_second_engine_has_no_tensor_cores)
 
 TEST(a_benchmark_finds_tensor_cores_faster)
 {
+    need_capability(80, 999, "TF32");
     cudnnBackendDescriptor_t best = plan_for(&plain, 0);
     cudnnBackendDescriptor_t other = plan_for(&plain, 1);
     cudnnBackendDescriptor_t pack = variant_pack(NULL);
@@ -95,6 +98,7 @@ TEST(a_benchmark_finds_tensor_cores_faster)
 
 TEST(notes_tell_tensor_cores_apart)
 {
+    need_capability(80, 999, "TF32");
     cudnnBackendDescriptor_t found[4], graph = convolution_graph(&plain);
     int64_t count = configurations(graph, found);
 
@@ -144,6 +148,7 @@ TEST(double_precision_has_one_engine)
 /* data/workspaces/cudnn.csv; the first is a measurement on an H100. */
 TEST(workspaces_follow_the_table)
 {
+    need_capability(HOPPER, HOPPER, "sizes of Hopper");
     struct problem patch = {
         .type = CUDNN_DATA_BFLOAT16,
         .x = {4, 3, 224, 224},
@@ -176,6 +181,7 @@ TEST(workspaces_follow_the_table)
 /* ResNet-50's, measured on a V100; here the engine without tensor cores. */
 TEST(winograd_without_tensor_cores)
 {
+    need_capability(80, 999, "TF32");
     static const struct {
         int64_t channels, height, bytes;
     } seen[] = {{256, 14, 47185920}, {512, 7, 56623104}, {64, 56, 410112}};
@@ -201,6 +207,7 @@ TEST(winograd_without_tensor_cores)
 /* ConvNeXtV2-H's last stage: (134, 136] MiB at batch 32. */
 TEST(depthwise_gradients_take_much)
 {
+    need_capability(70, 999, "tensor cores");
     struct problem depthwise = {
         .type = CUDNN_DATA_HALF,
         .x = {32, 2816, 7, 7},
@@ -216,9 +223,10 @@ TEST(depthwise_gradients_take_much)
     CHECK_UINT(workspace_of(&depthwise, 0), 0);
 }
 
-/* The tests' GPU is an H100: its own size is certain, a V100's is not. */
+/* Hopper's own size is certain, a V100's is not. */
 TEST(a_borrowed_size_has_a_range)
 {
+    need_capability(HOPPER, HOPPER, "sizes of Hopper");
     struct problem patch = {.type = CUDNN_DATA_BFLOAT16,
                             .x = {4, 3, 224, 224},
                             .w = {768, 3, 16, 16},
@@ -244,6 +252,7 @@ TEST(a_borrowed_size_has_a_range)
 
 TEST(a_plan_that_needs_workspace_gets_some)
 {
+    need_capability(70, 999, "tensor cores");
     struct problem patch = {
         .type = CUDNN_DATA_HALF,
         .x = {1, 16, 8, 8},

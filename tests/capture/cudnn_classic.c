@@ -116,48 +116,80 @@ TEST(channels_last_has_its_strides)
           strides[3] == 3);
 }
 
-TEST(a_convolution_by_the_classic_api)
-{
-    cudnnHandle_t handle = handle_new();
-    cudnnTensorDescriptor_t x = tensor(CUDNN_DATA_HALF, 8, 16, 32, 32), y;
+struct classic {
+    cudnnHandle_t handle;
+    cudnnTensorDescriptor_t x, y;
     cudnnFilterDescriptor_t w;
     cudnnConvolutionDescriptor_t d;
+    cudnnConvolutionFwdAlgo_t algorithm;
+    size_t bytes; /* of workspace */
+};
+
+/* 32 filters of 3x3 with stride 2 on 8 pictures of 32x32 in half precision. */
+static struct classic classic_new(int channels)
+{
+    struct classic c = {.handle = handle_new()};
     cudnnConvolutionFwdAlgoPerf_t found;
-    int n, c, height, width, count = 0;
-    size_t bytes = 0;
+    int n, out, height, width, count = 0;
+
+    c.x = tensor(CUDNN_DATA_HALF, 8, channels, 32, 32);
+    CHECK(!cudnnCreateFilterDescriptor(&c.w));
+    CHECK(!cudnnSetFilter4dDescriptor(c.w, CUDNN_DATA_HALF, CUDNN_TENSOR_NCHW,
+                                      32, channels, 3, 3));
+    CHECK(!cudnnCreateConvolutionDescriptor(&c.d));
+    CHECK(!cudnnSetConvolution2dDescriptor(
+        c.d, 1, 1, 2, 2, 1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+    CHECK(!cudnnGetConvolution2dForwardOutputDim(c.d, c.x, c.w, &n, &out,
+                                                 &height, &width));
+    CHECK(n == 8 && out == 32 && height == 16 && width == 16);
+    c.y = tensor(CUDNN_DATA_HALF, n, out, height, width);
+    CHECK(!cudnnGetConvolutionForwardAlgorithm_v7(
+        c.handle, c.x, c.w, c.d, c.y, 1, &count, &found));
+    CHECK(count == 1 && !found.status);
+    CHECK(!cudnnGetConvolutionForwardWorkspaceSize(
+        c.handle, c.x, c.w, c.d, c.y, found.algo, &c.bytes));
+    CHECK_UINT(c.bytes, found.memory);
+    c.algorithm = found.algo;
+    return c;
+}
+
+static cudnnStatus_t classic_run(const struct classic *c, void *workspace,
+                                 size_t bytes)
+{
     float one = 1;
 
-    CHECK(!cudnnCreateFilterDescriptor(&w));
-    CHECK(!cudnnSetFilter4dDescriptor(w, CUDNN_DATA_HALF, CUDNN_TENSOR_NCHW, 32,
-                                      16, 3, 3));
-    CHECK(!cudnnCreateConvolutionDescriptor(&d));
-    CHECK(!cudnnSetConvolution2dDescriptor(
-        d, 1, 1, 2, 2, 1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
-    CHECK(!cudnnGetConvolution2dForwardOutputDim(d, x, w, &n, &c, &height,
-                                                 &width));
-    CHECK(n == 8 && c == 32 && height == 16 && width == 16);
-    y = tensor(CUDNN_DATA_HALF, n, c, height, width);
-    CHECK(!cudnnGetConvolutionForwardAlgorithm_v7(handle, x, w, d, y, 1, &count,
-                                                  &found));
-    CHECK(count == 1 && !found.status);
-    CHECK(!cudnnGetConvolutionForwardWorkspaceSize(handle, x, w, d, y,
-                                                   found.algo, &bytes));
-    CHECK_UINT(bytes, found.memory);
-    CHECK_UINT(bytes,
-               2 * (8 * 16 * 32 * 32 + 32 * 16 * 9 + 8 * 32 * 16 * 16) + 147);
-    CHECK(cudnnConvolutionForward(handle, &one, x, &one, w, &one, d, found.algo,
-                                  NULL, 0, &one, y, &one));
-    CHECK(!cudnnConvolutionForward(handle, &one, x, &one, w, &one, d,
-                                   found.algo, &one, bytes, &one, y, &one));
+    return cudnnConvolutionForward(c->handle, &one, c->x, &one, c->w, &one,
+                                   c->d, c->algorithm, workspace, bytes, &one,
+                                   c->y, &one);
+}
+
+TEST(a_convolution_by_the_classic_api)
+{
+    need_fake("records, and tensors at no address");
+    need_capability(70, 999, "tensor cores");
+    struct classic c = classic_new(24);
+
+    CHECK(c.bytes >=
+          2 * (8 * 24 * 32 * 32 + 32 * 24 * 9 + 8 * 32 * 16 * 16));
+    CHECK(classic_run(&c, NULL, 0));
+    CHECK(!classic_run(&c, &c, c.bytes));
     struct seen seen = trace_seen(TRACE_CONVOLUTION);
     CHECK(seen.count == 1);
-    CHECK_UINT(seen.convolution.workspace_bytes, bytes);
+    CHECK_UINT(seen.convolution.workspace_bytes, c.bytes);
     CHECK(strstr(seen.text, "pad=1,1 stride=2,2 dilation=1,1 groups=1 "
                             "layout=nchw math=tensor"));
-    CHECK(!cudnnSetConvolutionMathType(d, CUDNN_FMA_MATH));
-    CHECK(!cudnnConvolutionForward(handle, &one, x, &one, w, &one, d,
-                                   found.algo, NULL, 0, &one, y, &one));
+    CHECK(!cudnnSetConvolutionMathType(c.d, CUDNN_FMA_MATH));
+    CHECK(!classic_run(&c, NULL, 0));
     CHECK(strstr(trace_seen(TRACE_CONVOLUTION).text, "math=plain"));
+}
+
+TEST(a_small_convolution_needs_no_workspace)
+{
+    size_t bytes = classic_new(16).bytes;
+
+    answer((int64_t)bytes, "workspace of a small convolution");
+    if (gpu_capability() == HOPPER)
+        CHECK_UINT(bytes, 0);
 }
 
 TEST(batch_norm_is_recorded)
@@ -314,6 +346,7 @@ TEST(a_recurrent_step_is_recorded)
 /* An H200's, in PyTorch's two layers of 1024 with 64 sequences of 128. */
 TEST(an_lstm_takes_what_a_card_asked_for)
 {
+    need_capability(HOPPER, HOPPER, "sizes of Hopper");
     cudnnHandle_t handle = handle_new();
     cudnnRNNDescriptor_t d = NULL;
     cudnnRNNDataDescriptor_t x;

@@ -105,6 +105,7 @@ static void row_count(char *line, struct counts *counts)
 /* wav2vec2's filters of one row, as that card's allocator was asked. */
 TEST(sound_has_workspaces_of_its_own)
 {
+    need_capability(HOPPER, HOPPER, "sizes of Hopper");
     static const struct sound {
         int64_t c, width, k, taps, stride, groups, out;
         int64_t bytes[3]; /* by kind */
@@ -131,6 +132,7 @@ TEST(sound_has_workspaces_of_its_own)
 
 TEST(workspaces_are_those_of_an_h200)
 {
+    need_capability(HOPPER, HOPPER, "sizes of Hopper");
     FILE *file = fopen(check_shared("gpu/h200/conv-workspaces.csv"), "r");
     struct counts counts = {0};
     char line[1024];

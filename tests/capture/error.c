@@ -225,6 +225,7 @@ static cudaError_t launch_code(uint16_t kind, uint32_t first, uint32_t second)
 TEST(a_kernel_runs_if_its_code_is_for_the_gpu)
 {
     need_fake("code without instructions");
+    need_capability(HOPPER, HOPPER, "the codes below");
     CHECK_CODE(launch_code(2, 80, 90), cudaSuccess);
     CHECK_CODE(launch_code(2, 90, 75), cudaSuccess);
     CHECK_CODE(launch_code(2, 75, 89), cudaErrorNoKernelImageForDevice);

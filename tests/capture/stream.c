@@ -35,7 +35,9 @@ TEST(the_first_stream_takes_memory)
     CHECK(!cudaMemGetInfo(&after, &total));
     CHECK(!cudaStreamCreate(&stream));
     CHECK(!cudaMemGetInfo(&again, &total));
-    CHECK_UINT(before - after, 70 << 20);
+    CHECK(before > after);
+    if (gpu_capability() == HOPPER)
+        CHECK_UINT(before - after, 70 << 20);
     CHECK_UINT(again, after);
 }
 
@@ -141,11 +143,9 @@ TEST(properties_agree_with_attributes)
     CHECK(!cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
     CHECK(!cudaDeviceGetAttribute(
         &threads, cudaDevAttrMaxThreadsPerMultiProcessor, 0));
-    CHECK(p.multiProcessorCount == sms && sms == 132);
-    CHECK(p.maxThreadsPerMultiProcessor == threads && threads == 2048);
-    CHECK(p.major == 9 && p.minor == 0);
-    if (!is_real())
-        CHECK_STR(p.name, "NVIDIA H100 80GB HBM3");
+    CHECK(p.multiProcessorCount == sms && sms > 0);
+    CHECK(p.maxThreadsPerMultiProcessor == threads && threads >= 1024);
+    CHECK(10 * p.major + p.minor == gpu_capability() && p.major >= 6);
 }
 
 static int called;

@@ -17,6 +17,7 @@ CARD = TOP / "tools/on-a-card/conformance"
 REAL = TOP / "data/conformance/h200.json"
 BUILD = pathlib.Path(os.environ.get("MEMSIM_BUILD", TOP / "build"))
 PROGRAMS = BUILD / "tests/capture"
+SWEEPS = "sweep", "cudnn_sweep" # ask for sizes, and check none
 
 
 def run(*words, **how):
@@ -108,6 +109,17 @@ class Conformance(unittest.TestCase):
                        env=dict(os.environ, MEMSIM_AS_REAL="1"))
             self.assertIn(" 0 failed,", done.stdout, path.name + done.stderr)
             self.assertFalse(done.stdout.startswith("0 passed"), path.name)
+
+    def test_they_hold_on_other_gpus(self):
+        """Names, sizes and codes are those of the GPU at hand."""
+        for gpu in ("h200", "a100-sxm-80gb", "b200", "t4", "p100-pcie-16gb"):
+            for path in sorted(PROGRAMS.iterdir()):
+                if path.suffix or path.name in SWEEPS:
+                    continue
+                done = run(BUILD / "bin/memsim", "run", "-q", "--gpu", gpu,
+                           "--", path)
+                self.assertIn(" 0 failed,", done.stdout,
+                              f"{gpu} {path.name}: {done.stderr}")
 
     def test_programs_whose_library_is_nowhere_are_left_out(self):
         cuda = toolkit(self.folder / "cuda", ("libcudnn", "libnccl"))
