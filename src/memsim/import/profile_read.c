@@ -310,6 +310,41 @@ static int file_read(struct take *take, uint32_t rank)
                      take->err);
 }
 
+/* Is it a profile of AMD's runtime? Some files do not name the GPU. */
+static bool is_rocm(const struct profile *p)
+{
+    static const char *const makes[] = {"AMD", "Radeon", "Instinct"};
+
+    for (size_t i = 0; i < sizeof makes / sizeof *makes; i++)
+        if (strstr(p->info.gpu, makes[i]))
+            return true;
+    for (size_t i = 0; i < p->calls_count; i++) {
+        const char *name = p->names[p->calls[i].name];
+        if (!strncmp(name, "hip", 3) && name[3] >= 'A' && name[3] <= 'Z')
+            return true;
+    }
+    return false;
+}
+
+static int check_read(const struct profile *p, struct err *err)
+{
+    bool named = p->info.gpu[0];
+
+    if (is_rocm(p))
+        return err_set(err,
+                       "%s: a profile of ROCm%s%s%s: memsim knows NVIDIA's "
+                       "GPUs and CUDA alone, and reads no profiles of others",
+                       p->path, named ? " (" : "", p->info.gpu,
+                       named ? ")" : "");
+    if (!p->ops_count)
+        return err_set(err,
+                       "%s: no GPU events in it; record with "
+                       "activities=[ProfilerActivity.CPU, "
+                       "ProfilerActivity.CUDA]",
+                       p->path);
+    return 0;
+}
+
 int profile_read(struct profile *p, const char *path, uint32_t rank,
                  struct err *err)
 {
@@ -318,14 +353,8 @@ int profile_read(struct profile *p, const char *path, uint32_t rank,
     memset(p, 0, sizeof *p);
     p->path = path;
     err_clear(err);
-    if (file_read(&take, rank) || err->text[0])
+    if (file_read(&take, rank) || err->text[0] || check_read(p, err))
         return -1;
-    if (!p->ops_count)
-        return err_set(err,
-                       "%s: no GPU events in it; record with "
-                       "activities=[ProfilerActivity.CPU, "
-                       "ProfilerActivity.CUDA]",
-                       path);
     sort_all(p);
     return 0;
 }
