@@ -8,7 +8,7 @@
 static void add(struct peak_law_points *p, uint64_t length, uint64_t peak)
 {
     const struct step_input input = {
-        .samples = 4, .tokens = 4 * length, .calls = 1};
+        .most = {.samples = 4, .tokens = length, .batch_tokens = 4 * length}};
 
     peak_law_add(p, &input, peak);
 }
@@ -55,7 +55,8 @@ TEST(there_is_no_law_of_too_few_lengths)
 TEST(there_is_no_law_of_what_does_not_follow_the_length)
 {
     struct peak_law_points flat = {.count = 0}, wild = flat, unlike = flat;
-    const struct step_input other = {.samples = 3, .tokens = 300, .calls = 1};
+    const struct step_input other = {
+        .most = {.samples = 3, .tokens = 100, .batch_tokens = 1300}};
 
     add(&flat, 1, 1), add(&wild, 1, 1), add(&unlike, 1, 1);
     for (unsigned i = 0; i < 6; i++) {
@@ -73,7 +74,9 @@ static void add_values(struct peak_law_points *p, uint64_t samples,
                        uint64_t values, uint64_t peak)
 {
     const struct step_input input = {
-        .samples = samples, .values = values, .calls = 1};
+        .most = {.samples = samples,
+                 .values = values,
+                 .batch_values = samples * values}};
 
     peak_law_add(p, &input, peak);
 }

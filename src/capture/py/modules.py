@@ -9,7 +9,6 @@ import atexit
 import ctypes
 import functools
 import gc
-import math
 import os
 import sys
 import weakref
@@ -53,6 +52,7 @@ for _function in (_enter, _leave, _step, _cut, _range, _storage, _input,
 
 _CALL = nn_module.Module._call_impl.__code__
 _calls = sys.modules[__name__.replace("modules", "places")]
+_sizes = sys.modules[__name__.replace("modules", "sizes")]
 
 _is_compiling = getattr(torch.compiler, "is_dynamo_compiling",
                         torch.compiler.is_compiling)
@@ -72,6 +72,7 @@ _by_number = {}
 _retired = {}  # numbers of modules that are gone, by root and path
 _owners = {}  # numbers of modules by id() of their parameters, and names
 _places = {}  # where two parameters of a root were when all were told
+_waiting = None  # a root whose batch is not known yet, and whether it learns
 _hosts = weakref.WeakKeyDictionary()  # what an optimizer has on the host
 _states = weakref.WeakKeyDictionary()  # how many an optimizer had
 _taken = weakref.WeakKeyDictionary()  # steps of an optimizer, for --stop-after
@@ -248,17 +249,6 @@ def _sample(module):
     return [a for p in found for a in _addresses(p)]
 
 
-def _tensors(values, depth=4):
-    """The tensors in arguments: in lists, tuples, dicts and their like."""
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            yield value
-        elif depth and isinstance(value, (list, tuple)):
-            yield from _tensors(value, depth - 1)
-        elif depth and isinstance(value, dict):
-            yield from _tensors(list(value.values()), depth - 1)
-
-
 def _keywords():
     """A hook for all modules does not get the keyword arguments; the caller of
     _guarded has them."""
@@ -266,37 +256,27 @@ def _keywords():
     return kwargs if isinstance(kwargs, dict) else {}
 
 
-def _count_batch(values):
-    """Samples and tokens in a call's arguments, and the most numbers that a tensor
-    has for each sample; 0 for what is not clear. Samples are the first size of
-    all tensors; those of size 1 count for any number. Tokens are the elements of
-    integers of two dimensions, a row for each sample, where all of them have one
-    shape."""
-    if any(isinstance(v, (list, tuple)) and any(_tensors([v])) for v in values):
-        return 0, 0, 0
-    shapes = [(tuple(t.shape), t.dtype) for t in _tensors(values) if t.dim()]
-    sizes = {shape[0] for shape, _ in shapes}
-    if len(sizes) > 1:
-        sizes.discard(1)
-    if len(sizes) != 1:
-        return 0, 0, 0
-    samples = sizes.pop()
-    numbers = max(math.prod(shape) for shape, _ in shapes) // max(samples, 1)
-    ids = {shape for shape, dtype in shapes
-           if dtype in (torch.int64, torch.int32) and len(shape) == 2
-           and shape[0] == samples and shape[1] > 1}
-    return samples, samples * ids.pop()[1] if len(ids) == 1 else 0, numbers
-
-
 def _tell_batch(root, values, learns):
     """ROOT's module, which has parameters on the card, was called with VALUES;
-    it has been entered. LEARNS: enum trace_learns."""
-    try:
-        samples, tokens, numbers = _count_batch(values)
-    except Exception:  # tensors without a shape: lazy ones, functorch's
-        return
-    if samples:
-        _batch(root.id, samples, tokens, learns, numbers)
+    it has been entered. LEARNS: enum trace_learns. Where VALUES do not say how
+    large the batch is, the images that the first module inside gets may."""
+    global _waiting
+    batch = _sizes.batch(values)
+    if batch.samples:
+        _batch(root.id, batch.samples, batch.tokens, learns, batch.values)
+        _waiting = None
+    else:
+        _waiting = root, learns
+
+
+def _tell_inner(args):
+    """A module inside the one that _tell_batch waits for was called."""
+    global _waiting
+    images = _sizes.images(args)
+    if images.samples:
+        root, learns = _waiting
+        _waiting = None
+        _batch(root.id, images.samples, 0, learns, images.values)
 
 
 def _begin(module):
@@ -311,7 +291,7 @@ def _begin(module):
 
 def _pass(tell, values, known):
     """What goes from one of a row of blocks to the next."""
-    for tensor in _tensors([values]):
+    for tensor in _sizes.tensors([values]):
         for address in _addresses(tensor):
             tell(address, known.id)
 
@@ -337,7 +317,7 @@ def _before(module, args):
     if not top:
         known = _begin(module)
         values = [*args, *_keywords().values()]
-        for tensor in _tensors(values):
+        for tensor in _sizes.tensors(values):
             _tell(tensor, known.id, INPUT)
     elif known is None:
         parent = _by_number.get(top)
@@ -346,6 +326,8 @@ def _before(module, args):
         if known is None:
             return
     known.caller = top
+    if top and _waiting:
+        _tell_inner(args)
     if known.listed:
         _pass(_input, args, known)
         if not known.seen:
@@ -391,7 +373,7 @@ def _tell_state(optimizer):
             continue
         owner, name = _owners.get(id(parameter), (0, ""))
         for key, value in list(state.items()):
-            for tensor in _tensors([value]):
+            for tensor in _sizes.tensors([value]):
                 _tell(tensor, owner, OPTIMIZER,
                       _name(f"{key} of {name}" if name else key))
 
@@ -423,7 +405,7 @@ def _tell_host(optimizer):
     _hosts[optimizer] = (
         _host_bytes(parameters),
         _host_bytes(p.grad for p in parameters if p.grad is not None),
-        _host_bytes(_tensors([list(s.values()) for s in states])))
+        _host_bytes(_sizes.tensors([list(s.values()) for s in states])))
     sums = [sum(part) for part in zip(*_hosts.values())]
     if sums[0]:
         _host_state(*sums)

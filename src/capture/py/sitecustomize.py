@@ -5,7 +5,7 @@ It looks, when the interpreter ends, whether it ends because of an
 OutOfMemoryError that nobody caught, and tells libmemsim.so so. When the script
 imports torch, it has marks.py, limits.py, inductor.py, reaches.py, stores.py,
 groups.py, flash.py, host.py, objects.py, world.py, launcher.py, places.py,
-modules.py, loops.py and compiled.py follow; when it imports safetensors, files.py.
+sizes.py, modules.py, loops.py and compiled.py follow; when it imports safetensors, files.py.
 offline.py is always there, steps.py with --step-mark. If JAX fell back to the CPU,
 it leaves a note. Then it makes way for the
 sitecustomize that the user may have.
@@ -159,6 +159,7 @@ def _tell_whose():
         _start("groups", "members of process groups are not known")
     if os.environ.get("MEMSIM_MODULES") != "0":
         _start("places", "where advice changes the script is not known")
+        _start("sizes", "sizes of batches are not known")
         _start("modules", "modules are not told apart")
         if not _REAL:
             _start("loops", "what was not evaluated or saved is not noted")

@@ -1,6 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/trace/step_batch.h"
 
+static void raise_to(uint64_t *most, uint64_t value)
+{
+    if (value > *most)
+        *most = value;
+}
+
+/* The largest of each; tokens are known if those of all calls are. */
+static void call_raise(struct step_call *most, const struct step_call *call)
+{
+    bool tokens = most->tokens && call->tokens;
+
+    raise_to(&most->samples, call->samples);
+    raise_to(&most->tokens, call->tokens);
+    raise_to(&most->values, call->values);
+    raise_to(&most->batch_tokens, call->batch_tokens);
+    raise_to(&most->batch_values, call->batch_values);
+    if (!tokens)
+        most->tokens = most->batch_tokens = 0;
+}
+
 static void add(struct step_batch *b, const struct step_batch_module *more)
 {
     unsigned i = 0;
@@ -23,8 +43,22 @@ static void add(struct step_batch *b, const struct step_batch_module *more)
     else
         m->tokens += more->tokens;
     m->samples += more->samples;
-    m->values = more->values;
     m->calls += more->calls;
+    call_raise(&m->most, &more->most);
+}
+
+/* Tokens that samples do not share evenly are of none of them. */
+static struct step_call call_of(const struct trace_batch *r)
+{
+    bool even = r->samples && r->tokens % r->samples == 0;
+
+    return (struct step_call){
+        .samples = r->samples,
+        .tokens = even ? r->tokens / r->samples : 0,
+        .values = r->values,
+        .batch_tokens = even ? r->tokens : 0,
+        .batch_values = r->values * r->samples,
+    };
 }
 
 void step_batch_add(struct step_batch *b, const struct trace_batch *record)
@@ -33,7 +67,7 @@ void step_batch_add(struct step_batch *b, const struct trace_batch *record)
                                        .learns = record->learns,
                                        .samples = record->samples,
                                        .tokens = record->tokens,
-                                       .values = record->values,
+                                       .most = call_of(record),
                                        .calls = 1});
 }
 
@@ -67,13 +101,13 @@ struct step_input step_batch_input(const struct step_batch *b)
             input = (struct step_input){.module = m->module,
                                         .samples = m->samples,
                                         .tokens = m->tokens,
-                                        .calls = m->calls};
+                                        .calls = m->calls,
+                                        .most = m->most};
         if (m->samples != input.samples)
             return (struct step_input){.module = 0};
         if (m->tokens != input.tokens)
             input.tokens = 0;
-        if (m->values > input.values)
-            input.values = m->values;
+        call_raise(&input.most, &m->most);
     }
     return input;
 }

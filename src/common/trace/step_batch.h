@@ -11,14 +11,22 @@
 
 #define STEP_BATCH_MODULES 4
 
+/* What a call was given. */
+struct step_call {
+    uint64_t samples;
+    uint64_t tokens; /* of each sample; 0: not known */
+    uint64_t values; /* the most numbers of a tensor, of each sample */
+    uint64_t batch_tokens, batch_values; /* of all samples, padding included */
+};
+
 /* What a step's modules were given. Zeroed: nothing. */
 struct step_batch {
     struct step_batch_module {
         uint64_t module;          /* its number in the trace */
         bool learns;              /* gradients were recorded */
         uint64_t samples, tokens; /* of all calls; tokens 0: not known */
-        uint64_t values;          /* of each sample; of the last call */
         uint32_t calls;
+        struct step_call most; /* of all calls, each by itself */
     } modules[STEP_BATCH_MODULES];
     unsigned count;
     bool unclear; /* more modules than that */
@@ -33,8 +41,8 @@ void step_batch_repeat(struct step_batch *b, const struct step_batch *from);
 struct step_input {
     uint64_t module; /* whose arguments say so */
     uint64_t samples, tokens;
-    uint64_t values; /* the most numbers of a tensor, of each sample */
     uint32_t calls;
+    struct step_call most; /* of all calls, each by itself */
 };
 
 /* Calls that record gradients count; where there are none, all do. All modules

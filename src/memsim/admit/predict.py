@@ -20,9 +20,9 @@ GRACE_S = 20
 PRINTED = 4000
 # Verdicts by how bad they are. That of a job is the worst of its runs.
 RANK = {verdict: place for place, verdict in enumerate(
-    ("none", FITS, "unknown", "failed", "grows", "host-memory", "over-limit",
-     "oom"))}
-REFUSED = ("oom", "over-limit", "host-memory", "grows")
+    ("none", FITS, "unknown", "failed", "grows", "input", "host-memory",
+     "over-limit", "oom"))}
+REFUSED = ("oom", "over-limit", "host-memory", "grows", "input")
 MIB = 1 << 20
 
 

@@ -7,6 +7,7 @@
 #include "common/base/status.h"
 #include "common/base/units.h"
 #include "memsim/report/gaps.h"
+#include "memsim/report/law_report.h"
 #include "memsim/replay/replay_repeat.h"
 #include "memsim/replay/replay_scale.h"
 #include "memsim/report/result_verdict.h"
@@ -220,12 +221,12 @@ static void recording_look(struct result *result, struct result_device *d,
                            const struct recording *rec)
 {
     struct err err = {""};
+    uint64_t wanted = law_wanted_size(&result->wanted, d);
 
     if (device_grows(result, d) && recording_repeat(d, rec, &err))
         note_estimate(result, &err);
     err.text[0] = '\0';
-    if (result->input_max && d->attribution &&
-        input_look(d, rec, result->input_max, &err))
+    if (wanted && input_look(d, rec, wanted, &err))
         result_note(result, "--input-max: %s", err.text);
 }
 
@@ -239,7 +240,7 @@ static void device_look(struct result *result, struct result_device *d,
     struct err err = {""};
     char path[PATH_MAX];
 
-    if (!device_grows(result, d) && !(result->input_max && d->attribution))
+    if (!device_grows(result, d) && !law_wanted_size(&result->wanted, d))
         return;
     run_trace_path(dir->path, d->process, path, sizeof path);
     if (recorded_open(&rec, recorded, d->process, path, &as_it_is, &err)) {

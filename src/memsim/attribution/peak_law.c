@@ -8,24 +8,28 @@
 #include "memsim/attribution/peak_law.h"
 
 #include <math.h>
+#include <string.h>
 
 #define TOLERANCE 0.002 /* of the highest peak */
 #define DEGREES   2
 
 static bool is_clear(const struct step_input *input)
 {
-    return input->samples && input->calls == 1 &&
-           input->tokens % input->samples == 0;
+    return input->most.samples != 0;
 }
 
 uint64_t peak_law_size(const struct step_input *input,
                        enum peak_law_dimension dimension)
 {
-    if (!is_clear(input))
-        return 0;
-    if (dimension == PEAK_LAW_TOKEN)
-        return input->tokens / input->samples;
-    return dimension == PEAK_LAW_VALUE ? input->values : input->samples;
+    const uint64_t sizes[] = {
+        [PEAK_LAW_TOKEN] = input->most.tokens,
+        [PEAK_LAW_VALUE] = input->most.values,
+        [PEAK_LAW_SAMPLE] = input->most.samples,
+        [PEAK_LAW_BATCH_TOKEN] = input->most.batch_tokens,
+        [PEAK_LAW_BATCH_VALUE] = input->most.batch_values,
+    };
+
+    return sizes[dimension];
 }
 
 void peak_law_add(struct peak_law_points *p, const struct step_input *input,
@@ -135,7 +139,9 @@ static bool find(const struct peak_law_points *p, enum peak_law_dimension d,
 
     *law = (struct peak_law){
         .dimension = d,
-        .samples = d == PEAK_LAW_SAMPLE ? 0 : p->of[PEAK_LAW_SAMPLE][0],
+        .samples = count_lengths(p, PEAK_LAW_SAMPLE) > 1
+                       ? 0
+                       : p->of[PEAK_LAW_SAMPLE][0],
         .shortest = UINT64_MAX,
         .steps = p->count,
     };
@@ -150,6 +156,21 @@ static bool find(const struct peak_law_points *p, enum peak_law_dimension d,
     return false;
 }
 
+/* Whether D may be what differs: the samples alone, their sizes alone, or the
+ * whole batch where both differ. */
+static bool is_what_differs(enum peak_law_dimension d, bool samples, bool sizes)
+{
+    switch (d) {
+    case PEAK_LAW_TOKEN:
+    case PEAK_LAW_VALUE:
+        return sizes && !samples;
+    case PEAK_LAW_SAMPLE:
+        return samples && !sizes;
+    default:
+        return samples && sizes;
+    }
+}
+
 struct peak_law peak_law_find(const struct peak_law_points *p)
 {
     bool samples = count_lengths(p, PEAK_LAW_SAMPLE) > 1;
@@ -157,13 +178,11 @@ struct peak_law peak_law_find(const struct peak_law_points *p)
                  count_lengths(p, PEAK_LAW_VALUE) > 1;
     struct peak_law law, none = {.degree = 0};
 
-    if (samples == sizes) /* one of them alone has to differ */
-        return none;
-    for (int d = 0; d < PEAK_LAW_DIMENSIONS; d++) {
-        if ((d == PEAK_LAW_SAMPLE) != samples ||
-            count_lengths(p, (enum peak_law_dimension)d) < 2)
+    for (int i = 0; i < PEAK_LAW_DIMENSIONS; i++) {
+        enum peak_law_dimension d = (enum peak_law_dimension)i;
+        if (!is_what_differs(d, samples, sizes) || count_lengths(p, d) < 2)
             continue;
-        if (find(p, (enum peak_law_dimension)d, &law))
+        if (find(p, d, &law))
             return law;
         if (!none.steps)
             none = law;
@@ -172,13 +191,25 @@ struct peak_law peak_law_find(const struct peak_law_points *p)
     return none;
 }
 
+static const char *const names[] = {
+    [PEAK_LAW_TOKEN] = "token",
+    [PEAK_LAW_VALUE] = "value",
+    [PEAK_LAW_SAMPLE] = "sample",
+    [PEAK_LAW_BATCH_TOKEN] = "batch-token",
+    [PEAK_LAW_BATCH_VALUE] = "batch-value",
+};
+
 const char *peak_law_dimension_name(enum peak_law_dimension dimension)
 {
-    static const char *const names[] = {
-        [PEAK_LAW_TOKEN] = "token",
-        [PEAK_LAW_VALUE] = "value",
-        [PEAK_LAW_SAMPLE] = "sample",
-    };
-
     return names[dimension];
+}
+
+enum peak_law_dimension peak_law_dimension_find(const char *text, size_t length)
+{
+    int i = 0;
+
+    while (i < PEAK_LAW_DIMENSIONS && (strlen(names[i]) != length ||
+                                       strncmp(names[i], text, length) != 0))
+        i++;
+    return (enum peak_law_dimension)i;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a step's peak depends on: the length or the size of its samples, or how
- * many there are, where steps that differ in it were recorded and the peaks lie
- * on a line or a parabola. Pure. */
+ * What a step's peak depends on: the length or the size of its samples, how
+ * many there are, or both, where steps that differ in it were recorded and the
+ * peaks lie on a line or a parabola. Of several calls in a step, micro-batches,
+ * the largest counts. Pure. */
 #ifndef MEMSIM_MEMSIM_ATTRIBUTION_PEAK_LAW_H
 #define MEMSIM_MEMSIM_ATTRIBUTION_PEAK_LAW_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/trace/step_batch.h"
@@ -17,6 +19,8 @@ enum peak_law_dimension {
     PEAK_LAW_TOKEN,  /* tokens of each sample */
     PEAK_LAW_VALUE,  /* numbers of each sample: pixels, frames, features */
     PEAK_LAW_SAMPLE, /* samples of a step: nodes of a graph, points */
+    PEAK_LAW_BATCH_TOKEN, /* tokens of all samples, with their padding */
+    PEAK_LAW_BATCH_VALUE, /* numbers of all samples, likewise */
     PEAK_LAW_DIMENSIONS,
 };
 
@@ -36,7 +40,7 @@ struct peak_law {
     unsigned degree; /* 0: there is none; 1; 2 */
     enum peak_law_dimension dimension; /* what n is */
     double constant, linear, square;
-    uint64_t samples; /* of each step; 0: they are what differs */
+    uint64_t samples; /* of each step; 0: they differ */
     uint64_t shortest, longest; /* n of the recorded steps */
     unsigned steps;
 };
@@ -49,8 +53,13 @@ uint64_t peak_law_size(const struct step_input *input,
  * without. */
 struct peak_law peak_law_find(const struct peak_law_points *points);
 
-/* "token", "value", "sample". */
+/* "token", "value", "sample", "batch-token", "batch-value". */
 const char *peak_law_dimension_name(enum peak_law_dimension dimension);
+
+/* The dimension of that name, LENGTH bytes at TEXT; PEAK_LAW_DIMENSIONS: there
+ * is none. */
+enum peak_law_dimension peak_law_dimension_find(const char *text,
+                                                size_t length);
 
 /* The peak for n of LENGTH. */
 uint64_t peak_law_at(const struct peak_law *law, uint64_t length);

@@ -90,6 +90,7 @@ static const char *verdict_text(const struct half *h)
     switch (h->input.file.result.verdict) {
     case VERDICT_FITS:
     case VERDICT_GROWS:
+    case VERDICT_INPUT:
         return "fits";
     case VERDICT_OOM:
         return "out of memory";

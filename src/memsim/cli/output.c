@@ -65,7 +65,9 @@ int output_check(const struct output_options *options, struct err *err)
 {
     if (options->cluster && check_cluster(options->cluster, err))
         return -1;
-    if (output_time_check(options, err))
+    struct result_wanted wanted;
+    if (output_time_check(options, err) ||
+        law_wanted_parse(options->input_max, &wanted, err))
         return -1;
     if (options->html && report_html_check(err))
         return -1;
@@ -392,7 +394,7 @@ static int gather(const struct output_options *options,
         rc = 0;
     result->job_steps = options->steps;
     result->step_mark = options->step_mark;
-    result->input_max = options->input_max;
+    (void)law_wanted_parse(options->input_max, &result->wanted, err);
     outlook_run(result, dir, &traces->recorded);
     law_judge(result);
     advise(result, dir, &traces->recorded, sources, options->advice);

@@ -26,7 +26,7 @@ struct output_options {
     const char *chakra;  /* a directory */
     const char *depends; /* an operation whose dependencies are listed */
     const char *fail_slower, *base; /* of the step; NULL: not asked for */
-    uint32_t input_max; /* tokens of the longest sample; 0: not given */
+    const char *input_max; /* "[DIM=]N"; NULL: not given */
     uint32_t steps; /* of the job that will be run; 0: not given */
     const char *step_mark; /* the run's --step-mark; NULL: not given */
     bool quiet, advice, timeline, check_collectives, verbose;
@@ -75,12 +75,12 @@ struct output_options {
      .minimum = 1, .maximum = UINT32_MAX,                                      \
      .help = "the job will run N steps: exit with 123 if memory grows\n"       \
              "and runs out before"},                                           \
-    {"input-max", 0, OPTION_COUNT, "N",                                        \
+    {"input-max", 0, OPTION_STRING, "[DIM=]N",                                 \
      offsetof(structure, member.input_max),                                    \
-     .minimum = 1, .maximum = UINT32_MAX,                                      \
      .help = "the longest sample has N tokens: say what it needs, by\n"        \
              "recorded steps with samples of different lengths; exit\n"       \
-             "with 123 if it does not fit"},                                   \
+             "with 123 if it does not fit. DIM: token, value, sample,\n"      \
+             "batch-token, batch-value"},                                      \
     {"advice", 0, OPTION_FLAG, NULL, offsetof(structure, member.advice),       \
      .help = "list changes that save memory: activation\n"                     \
              "checkpointing, a bf16 optimizer, allocator settings"},           \

@@ -144,7 +144,8 @@ bool replay_memory_outlook(struct replay_memory *m)
 
     owners_take(m);
     result->job_steps = o->output.steps;
-    result->input_max = o->output.input_max;
+    struct err ignored = {""}; /* output_check() has looked */
+    (void)law_wanted_parse(o->output.input_max, &result->wanted, &ignored);
     for (size_t i = 0; i < m->count; i++)
         if (m->recordings[i].whatif.row_count)
             outlook_replay(result, &result->ranks[rank++], &m->recordings[i]);

@@ -8,6 +8,7 @@ const VERDICTS = {
   "unknown": ["Unknown", "warn"], "none": ["No GPU was used", "warn"],
   "grows": ["Memory grows", "warn"],
   "host-memory": ["Too little host memory", "bad"],
+  "input": ["The largest input does not fit", "bad"],
 };
 
 const short = (device) => Math.max(0, ...(device.ooms || [])
@@ -49,6 +50,8 @@ function sentence(result, worst, several) {
       `lack of memory; it had used ${used}`;
   if (result.verdict === "grows")
     return growthSentence(result);
+  if (result.verdict === "input")
+    return `What was run fits; ${inputSentence(shortOfInput(result))}`;
   if (result.verdict === "host-memory")
     return `It fits on the GPU, but a node needs ` +
       `${formatBytes(result.host.peak_bytes)} of the host's memory, more ` +
@@ -75,6 +78,36 @@ function growthSentence(result) {
     `lasts ${lasts(growth)} steps` +
     (result.job_steps ? ` of ${result.job_steps}` : "") +
     `. ${growth.cause}`;
+}
+
+// What the peak depends on, by the name of the dimension.
+const INPUTS = {
+  "token": "token of the longest sample",
+  "value": "value of the largest sample's input",
+  "sample": "sample of the largest step",
+  "batch-token": "token of the largest batch, padding included",
+  "batch-value": "value of the largest batch, padding included",
+};
+
+// The device that the largest input does not fit on.
+const shortOfInput = (result) => (result.ranks || [])
+  .flatMap((rank) => rank.devices || [])
+  .find((device) => device.input_law && device.input_law.fits === false);
+
+// "" where no law was found.
+function inputSentence(device) {
+  const law = device && device.input_law;
+  if (!law)
+    return "";
+  const n = law.input_max || law.longest;
+  const each = law.token_bytes + 2 * law.square_bytes * n;
+  const peak = law.input_max ? law.peak_allocated_bytes
+    : law.constant_bytes + n * (law.token_bytes + n * law.square_bytes);
+  return "the peak of a step is " + (law.degree
+    ? `${formatBytes(each)} for each ${INPUTS[law.dimension]}` +
+      `${law.degree > 1 ? " there, with its square" : ""}, ` : "") +
+    `${formatBytes(peak)} at ${formatCount(n)}` +
+    (law.fits === false ? ", which does not fit" : "");
 }
 
 // Of a run that fits, also what did not go well in it.
@@ -173,8 +206,10 @@ function showFigures(device, result) {
     figure("Headroom", device.headroom_bytes, device),
     ...hostFigure(result));
   const peak = device.peak;
+  const input = inputSentence(device);
   find("when").textContent = (peak ? "Allocated memory was highest in step " +
-    `${peak.step}, ${peak.phase}.` : "") + retriesText(device);
+    `${peak.step}, ${peak.phase}.` : "") +
+    (input ? ` By the inputs, ${input}.` : "") + retriesText(device);
 }
 
 function tipOn(piece, lines) {

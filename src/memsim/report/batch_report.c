@@ -19,6 +19,7 @@ static enum batch_verdict outcome_verdict(const struct result *r, bool refused)
         return refused ? BATCH_CAUGHT : BATCH_FITS;
     case VERDICT_OVER_LIMIT:
     case VERDICT_HOST:
+    case VERDICT_INPUT:
         return refused ? BATCH_CAUGHT : BATCH_OVER_LIMIT;
     case VERDICT_OOM:
         return BATCH_OOM;

@@ -51,6 +51,7 @@ struct compare_figures compare_figures_of(const struct result *r,
     f.whole = !r->refused && (r->verdict == VERDICT_FITS ||
                               r->verdict == VERDICT_GROWS ||
                               r->verdict == VERDICT_HOST ||
+                              r->verdict == VERDICT_INPUT ||
                               r->verdict == VERDICT_OVER_LIMIT);
     return f;
 }

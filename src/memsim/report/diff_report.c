@@ -69,7 +69,7 @@ static bool has_several_cards(const struct diff *diff)
 static bool is_whole(const struct result *r)
 {
     return r->verdict == VERDICT_FITS || r->verdict == VERDICT_GROWS ||
-           r->verdict == VERDICT_HOST ||
+           r->verdict == VERDICT_HOST || r->verdict == VERDICT_INPUT ||
            r->verdict == VERDICT_OVER_LIMIT;
 }
 

@@ -1,80 +1,160 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/report/law_report.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "common/base/json_add.h"
 #include "common/base/status.h"
 #include "common/base/units.h"
 #include "memsim/attribution/attribute.h"
+#include "memsim/report/result_verdict.h"
 #include "memsim/report/text_columns.h"
 
 #define SIZE_LENGTH 16
 
-/* NULL: nothing is known of D's peak with an input of another size. */
-static const struct peak_law *law_of(const struct result_device *d)
+/* Digits alone. Returns 0 or -1. */
+static int count_parse(const char *text, uint64_t *n)
 {
-    return d->attribution && (d->attribution->law.degree || d->input.known)
+    char *end;
+
+    errno = 0;
+    *n = strtoull(text, &end, 10);
+    return *text >= '0' && *text <= '9' && !*end && !errno && *n ? 0 : -1;
+}
+
+int law_wanted_parse(const char *text, struct result_wanted *wanted,
+                     struct err *err)
+{
+    const char *equals = text ? strchr(text, '=') : NULL;
+    const char *number = equals ? equals + 1 : text;
+    enum peak_law_dimension only = PEAK_LAW_DIMENSIONS;
+    uint64_t n;
+
+    *wanted = (struct result_wanted){.asked = false};
+    if (!text)
+        return 0;
+    if (equals)
+        only = peak_law_dimension_find(text, (size_t)(equals - text));
+    if (equals && only == PEAK_LAW_DIMENSIONS)
+        return err_set(err,
+                       "--input-max: '%.*s' is no dimension; one of token, "
+                       "value, sample, batch-token, batch-value",
+                       (int)(equals - text), text);
+    if (count_parse(number, &n))
+        return err_set(err, "--input-max: '%s' is no count; give one as 4096",
+                       number);
+    wanted->asked = true;
+    for (int d = 0; d < PEAK_LAW_DIMENSIONS; d++)
+        if (only == PEAK_LAW_DIMENSIONS || d == (int)only)
+            wanted->of[d] = n;
+    return 0;
+}
+
+uint64_t law_wanted_size(const struct result_wanted *wanted,
+                         const struct result_device *d)
+{
+    return wanted->asked && d->attribution
+               ? wanted->of[d->attribution->law.dimension]
+               : 0;
+}
+
+/* Whether a step with an input of N or more was recorded. */
+static bool is_recorded(const struct result_device *d, uint64_t n)
+{
+    return n && d->attribution && d->attribution->law.steps &&
+           n <= d->attribution->law.longest;
+}
+
+/* NULL: nothing is known of D's peak with an input of N, or, where that is 0,
+ * of another size than the recorded ones. */
+static const struct peak_law *law_of(const struct result_device *d, uint64_t n)
+{
+    return d->attribution && (d->attribution->law.degree || d->input.known ||
+                              is_recorded(d, n))
                ? &d->attribution->law
                : NULL;
 }
 
-static uint64_t allocated_at(const struct result_device *d, uint64_t length)
+static uint64_t allocated_at(const struct result_device *d, uint64_t n)
 {
+    if (is_recorded(d, n))
+        return d->peak_allocated_bytes;
     return d->input.known ? d->input.allocated_bytes
-                          : peak_law_at(&d->attribution->law, length);
+                          : peak_law_at(&d->attribution->law, n);
 }
 
 /* Used memory: allocated by the law, and beside it as much as at the peak. */
-static uint64_t used_at(const struct result_device *d, uint64_t length)
+static uint64_t used_at(const struct result_device *d, uint64_t n)
 {
     uint64_t beside = d->peak_used_bytes > d->peak_allocated_bytes
                           ? d->peak_used_bytes - d->peak_allocated_bytes
                           : 0;
 
-    return d->input.known ? d->input.used_bytes
-                          : peak_law_at(&d->attribution->law, length) + beside;
+    if (d->input.known && !is_recorded(d, n))
+        return d->input.used_bytes;
+    return allocated_at(d, n) + beside;
 }
 
-bool law_is_short(const struct result_device *d, uint64_t length)
+/* Whether an input of N does not fit on D. */
+static bool is_short(const struct result_device *d, uint64_t n)
 {
+    if (is_recorded(d, n))
+        return false;
     if (d->input.known)
         return !d->input.fits;
-    return law_of(d) && length && used_at(d, length) > d->capacity_bytes;
+    return law_of(d, n) && n && used_at(d, n) > d->capacity_bytes;
 }
 
-/* What was run fits, but not what will be: no "fits" without a status. */
-static void tell_short(struct result *result)
+static bool fits_so_far(const struct result *result)
 {
-    char text[160];
+    return result->verdict == VERDICT_FITS ||
+           result->verdict == VERDICT_GROWS ||
+           result->verdict == VERDICT_OVER_LIMIT;
+}
 
-    if (result->verdict != VERDICT_FITS && result->verdict != VERDICT_GROWS &&
-        result->verdict != VERDICT_OVER_LIMIT)
+/* What was run fits, but not what will be. */
+static void judge_short(struct result *result)
+{
+    if (!fits_so_far(result))
         return;
+    result->verdict = VERDICT_INPUT;
     result->exit_status = CMD_RUN_GROWS;
-    snprintf(text, sizeof text,
-             "the longest sample (--input-max %" PRIu64 ") does not fit: the "
-             "job will run out of memory",
-             result->input_max);
-    result_note(result, text);
+    result_note(result, "the largest input does not fit: the job will run out "
+                        "of memory when it comes");
+}
+
+static void judge_unknown(struct result *result)
+{
+    if (fits_so_far(result))
+        result_verdict_unknown(result,
+                               "what the largest input needs is not known");
+    result_note(result,
+                "what the largest input needs is not known: that takes steps "
+                "with inputs of three sizes or more, whose peaks follow a "
+                "line, or of four and a parabola, and its size in what they "
+                "differ in");
 }
 
 void law_judge(struct result *result)
 {
-    bool known = false, short_of = false;
+    bool unknown = false, short_of = false, any = false;
 
+    if (!result->wanted.asked)
+        return;
     for (struct result_walk w = {NULL}; result_walk_next(result, &w);) {
-        known |= law_of(w.device) != NULL;
-        short_of |= law_is_short(w.device, result->input_max);
+        uint64_t n = law_wanted_size(&result->wanted, w.device);
+        any |= w.device->peak_allocated_bytes != 0;
+        if (w.device->peak_allocated_bytes)
+            unknown |= !n || !law_of(w.device, n);
+        short_of |= is_short(w.device, n);
     }
     if (short_of)
-        tell_short(result);
-    if (result->input_max && !known)
-        result_note(result,
-                    "--input-max: what the longest sample needs is not known: "
-                    "that takes steps with as many samples, of three lengths "
-                    "or more, whose peaks follow a line, or of four and a "
-                    "parabola");
+        judge_short(result);
+    else if (unknown || !any)
+        judge_unknown(result);
 }
 
 /* At the longest sample each token more takes so much. */
@@ -83,57 +163,71 @@ static double token_bytes(const struct peak_law *law, uint64_t length)
     return law->linear + 2 * law->square * (double)length;
 }
 
-static const char *dimension_text(const struct peak_law *law)
-{
-    static const char *const texts[] = {
-        [PEAK_LAW_TOKEN] = "token of the longest sample",
-        [PEAK_LAW_VALUE] = "value of the largest sample's input",
-        [PEAK_LAW_SAMPLE] = "sample of the largest step",
-    };
+static const struct dimension_text {
+    const char *one, *many;
+} dimension_texts[] = {
+    [PEAK_LAW_TOKEN] = {"token of the longest sample", "tokens"},
+    [PEAK_LAW_VALUE] = {"value of the largest sample's input", "values"},
+    [PEAK_LAW_SAMPLE] = {"sample of the largest step", "samples"},
+    [PEAK_LAW_BATCH_TOKEN] = {"token of the largest batch, padding included",
+                              "tokens in all"},
+    [PEAK_LAW_BATCH_VALUE] = {"value of the largest batch, padding included",
+                              "values in all"},
+};
 
-    return texts[law->dimension];
-}
-
-/* " of 8 samples"; "": their number is what differs. */
+/* " of 8 samples"; "": their number differs, or is one. */
 static const char *samples_text(const struct peak_law *law, char *out,
                                 size_t size)
 {
     *out = '\0';
-    if (law->samples)
+    if (law->samples > 1)
         snprintf(out, size, " of %" PRIu64 " samples", law->samples);
     return out;
 }
 
-void law_text_write(const struct result_device *d, uint64_t length, FILE *out)
+/* "1.00 MiB for each token ..., "; "": there is no law. */
+static void rises_text(const struct peak_law *law, uint64_t n, char *out,
+                       size_t size)
 {
-    const struct peak_law *law = law_of(d);
-    char each[SIZE_LENGTH], peak[SIZE_LENGTH], samples[48], text[320];
-    char rises[128] = "";
+    double bytes = token_bytes(law, n);
+    char each[SIZE_LENGTH];
+
+    *out = '\0';
+    units_format_bytes(bytes > 0 ? (uint64_t)bytes : 0, each, sizeof each);
+    if (law->degree)
+        snprintf(out, size, "%s for each %s%s, ", each,
+                 dimension_texts[law->dimension].one,
+                 law->degree > 1 ? " there, with its square" : "");
+}
+
+void law_text_write(const struct result_device *d,
+                    const struct result_wanted *wanted, FILE *out)
+{
+    uint64_t n = law_wanted_size(wanted, d);
+    const struct peak_law *law = law_of(d, n);
+    char peak[SIZE_LENGTH], samples[48], text[384], rises[128];
 
     if (!law)
         return;
-    uint64_t at = length ? length : law->longest;
-    double bytes = token_bytes(law, at);
-    units_format_bytes(bytes > 0 ? (uint64_t)bytes : 0, each, sizeof each);
-    units_format_bytes(allocated_at(d, at), peak, sizeof peak);
-    if (law->degree)
-        snprintf(rises, sizeof rises, "%s for each %s%s, ", each,
-                 dimension_text(law),
-                 law->degree > 1 ? " there, with its square" : "");
+    uint64_t at = n ? n : law->longest;
+    const char *many = dimension_texts[law->dimension].many;
+    rises_text(law, at, rises, sizeof rises);
+    units_format_bytes(allocated_at(d, n ? n : at), peak, sizeof peak);
     snprintf(text, sizeof text,
              "the peak of a step is %s%s at %" PRIu64
-             "%s%s (%u steps%s, %" PRIu64 " to %" PRIu64 " %ss)",
-             rises, peak, at,
-             length ? "" : ", the most that were recorded",
-             law_is_short(d, at) ? ", which does not fit" : "", law->steps,
+             "%s%s (%u steps%s, %" PRIu64 " to %" PRIu64 " %s)",
+             rises, peak, at, n ? "" : ", the most that were recorded",
+             is_short(d, n) ? ", which does not fit" : "", law->steps,
              samples_text(law, samples, sizeof samples), law->shortest,
-             law->longest, peak_law_dimension_name(law->dimension));
+             law->longest, many);
     text_write_wrapped(out, "  input:", text);
 }
 
-void law_json_add(cJSON *device, const struct result_device *d, uint64_t length)
+void law_json_add(cJSON *device, const struct result_device *d,
+                  const struct result_wanted *wanted)
 {
-    const struct peak_law *law = law_of(d);
+    uint64_t n = law_wanted_size(wanted, d);
+    const struct peak_law *law = law_of(d, n);
 
     if (!law)
         return;
@@ -148,11 +242,11 @@ void law_json_add(cJSON *device, const struct result_device *d, uint64_t length)
         json_add_uint(item, "samples", law->samples);
     json_add_uint(item, "shortest", law->shortest);
     json_add_uint(item, "longest", law->longest);
-    if (!length)
+    if (!n)
         return;
-    json_add_uint(item, "input_max", length);
-    json_add_bytes(item, "peak_allocated_bytes", allocated_at(d, length));
-    json_add_bytes(item, "peak_used_bytes", used_at(d, length));
-    cJSON_AddBoolToObject(item, "fits", !law_is_short(d, length));
+    json_add_uint(item, "input_max", n);
+    json_add_bytes(item, "peak_allocated_bytes", allocated_at(d, n));
+    json_add_bytes(item, "peak_used_bytes", used_at(d, n));
+    cJSON_AddBoolToObject(item, "fits", !is_short(d, n));
     cJSON_AddBoolToObject(item, "replayed", d->input.known);
 }

@@ -8,17 +8,23 @@
 
 #include "memsim/report/result.h"
 
-/* Nothing where D's peak has no law. LENGTH: of the longest sample that the job
- * will have (--input-max); 0: not given. */
-void law_text_write(const struct result_device *d, uint64_t length, FILE *out);
+/* Reads --input-max, "4096" or "sample=64"; NULL: it was not given. Returns 0,
+ * or -1 with ERR set. */
+int law_wanted_parse(const char *text, struct result_wanted *wanted,
+                     struct err *err);
+
+/* n of the largest input, in the dimension of D's law; 0: not known. */
+uint64_t law_wanted_size(const struct result_wanted *wanted,
+                         const struct result_device *d);
+
+/* Nothing where D's peak has no law. */
+void law_text_write(const struct result_device *d,
+                    const struct result_wanted *wanted, FILE *out);
 void law_json_add(cJSON *device, const struct result_device *d,
-                  uint64_t length);
+                  const struct result_wanted *wanted);
 
-/* Sets RESULT's exit status where a sample of its input_max does not fit. Adds
- * a note there, and where input_max cannot be answered. */
+/* RESULT's verdict where its largest input does not fit, or where what it needs
+ * is not known. Adds a note there. */
 void law_judge(struct result *result);
-
-/* Whether a sample of LENGTH tokens does not fit on D, by the law. */
-bool law_is_short(const struct result_device *d, uint64_t length);
 
 #endif

@@ -125,7 +125,7 @@ static void add_device(cJSON *array, const struct result *r,
         add_things(device, d);
     if (d->attribution)
         attribute_json_add(device, d->attribution);
-    law_json_add(device, d, r->input_max);
+    law_json_add(device, d, &r->wanted);
     growth_json_add(device, d);
     if (advice_is_told(d))
         advice_json_add(device, d);

@@ -13,6 +13,7 @@
 #include "common/trace/session.h"
 #include "memsim/attribution/growth.h"
 #include "memsim/attribution/peak.h"
+#include "memsim/attribution/peak_law.h"
 #include "memsim/replay/reserved_range.h"
 #include "memsim/run/rank_class.h"
 #include "memsim/run/ranks.h"
@@ -30,6 +31,7 @@ enum verdict {
     VERDICT_GROWS, /* what was run fits, but memory grows from step to step */
     VERDICT_HOST,  /* it fits, but the host's memory (--host-memory) does not
                       suffice */
+    VERDICT_INPUT, /* it fits, but not with the largest input of the job */
 };
 
 /* A request that the GPU could not meet. */
@@ -78,6 +80,12 @@ struct result_growth {
     uint64_t least, most; /* whole steps before memory runs out, the recorded
                              ones included; both 0: it ran out */
     bool replayed;        /* a replay of further steps, else an estimate */
+};
+
+/* The largest input that the job will have. */
+struct result_wanted {
+    bool asked;  /* --input-max or --worst-batch */
+    uint64_t of[PEAK_LAW_DIMENSIONS]; /* n, by what it is of; 0: not known */
 };
 
 /* A step with --input-max, played after the recording. */
@@ -215,7 +223,7 @@ struct result {
     struct gpu gpu;
     double seconds;
     double fail_above_percent; /* 0: not given */
-    uint64_t input_max; /* --input-max: tokens of the longest sample; or 0 */
+    struct result_wanted wanted;
     uint64_t job_steps;        /* of the job that will be run; 0: not given */
     const char *step_mark;     /* --step-mark; borrowed; NULL: not given */
     double slower_percent;  /* over --fail-slower's limit: by so much; else 0 */

@@ -236,6 +236,7 @@ const char *result_verdict_name(enum verdict verdict)
         [VERDICT_NONE] = "none",
         [VERDICT_GROWS] = "grows",
         [VERDICT_HOST] = "host-memory",
+        [VERDICT_INPUT] = "input",
     };
 
     return names[verdict];

@@ -12,7 +12,8 @@
     {                                                                          \
         __VA_ARGS__ {0}                                                        \
     }
-#define VERDICT "fits|grows|host-memory|oom|over-limit|failed|unknown|none"
+#define VERDICT                                                                \
+    "fits|grows|input|host-memory|oom|over-limit|failed|unknown|none"
 
 /* clang-format off */
 const char *const schema_documents[] = {
@@ -149,14 +150,14 @@ const struct schema_object schema_objects[] = {
 )},
 {"input_law", "allocated peak = constant + token * n + square * n * n, with n what dimension says", NULL, FIELDS(
     {"degree", "uint", "1 or 2; 0: the peaks have no law"},
-    {"dimension", "token|value|sample", "n: tokens of each sample; numbers of each sample's largest input (pixels, frames); samples of a step (nodes, points)"},
+    {"dimension", "token|value|sample|batch-token|batch-value", "n: tokens of each sample; numbers of each sample's largest input (pixels, frames); samples of a step (nodes, points); tokens or numbers of all samples of a batch, padding included"},
     {"constant_bytes", "number", "the part that does not depend on n"},
     {"token_bytes", "number", "for each of n"},
     {"square_bytes", "number", "for n squared; 0 with degree 1"},
-    {"samples", "optional uint", "samples of each recorded step; missing: they are n"},
+    {"samples", "optional uint", "samples of each recorded step; missing: they differ"},
     {"shortest", "uint", "the least n that was recorded"},
     {"longest", "uint", "the highest"},
-    {"input_max", "optional uint", "n of --input-max, if given"},
+    {"input_max", "optional uint", "n of the largest input, if given (--input-max, --worst-batch)"},
     {"peak_allocated_bytes", "optional uint", "the peak at that n"},
     {"peak_used_bytes", "optional uint", "with what was used beside it at the recorded peak"},
     {"fits", "optional bool", "this is not more than the GPU has"},

@@ -63,6 +63,7 @@ static const struct heading {
     [VERDICT_NONE] = {INK_WARN, "no GPU was used"},
     [VERDICT_GROWS] = {INK_WARN, "memory grows"},
     [VERDICT_HOST] = {INK_BAD, "fits on the GPU, but not on the host"},
+    [VERDICT_INPUT] = {INK_BAD, "fits, but the largest input does not"},
 };
 
 static const struct heading rank_failed = {INK_BAD, "a rank failed"};
@@ -534,7 +535,7 @@ static void write_class(const struct page *page, const struct shown *s,
         write_ooms(page, d);
         write_peaks(page, s->result, d, step && !i);
         write_spread(page, s, i);
-        law_text_write(d, s->result->input_max, page->out);
+        law_text_write(d, &s->result->wanted, page->out);
         growth_text_write(d, ink(page, INK_DIM), ink(page, INK_PLAIN),
                           page->out);
         growth_calls_write(d, page->out);

@@ -5,6 +5,7 @@
 FITS, TIMEOUT = "fits", "timeout"
 OUTCOMES = {FITS: "fit", "grows": "memory grows", "oom": "out of memory",
             "over-limit": "over the limit of memory",
+            "input": "out of memory with the longest sample",
             "host-memory": "too much host memory", "failed": "failed",
             TIMEOUT: "over the time limit", "unknown": "unknown", "none": "used no GPU"}
 OUT_OF_MEMORY = ("oom", "over-limit")
