@@ -5,6 +5,7 @@
 #include "common/base/json_text.h"
 #include "common/base/share.h"
 #include "common/base/units.h"
+#include "runtime/cost/cost.h"
 #include "check.h"
 
 #include <cjson/cJSON.h>
@@ -648,6 +649,39 @@ TEST(refuses_capabilities_it_cannot_model)
     refused("{\"compute_capability\": \"5.2\"}",
             "dir/my.json:1: \"compute_capability\" is below 6.0, which is not "
             "modelled");
+}
+
+/* A lower power limit leaves less clock to matrix products; the file may say how
+ * much. Peaks of the data sheet, of which shares are told, stay. */
+static void load_over_h100(const char *keys, struct gpu *gpu)
+{
+    char json[128];
+
+    snprintf(json, sizeof json, "{\"base\": \"h100\", %s}", keys);
+    CHECK(!gpu_load_text(json, strlen(json), "dir/my.json", gpu_load, gpu,
+                         NULL));
+}
+
+TEST(a_power_limit_slows_tensor_cores_down)
+{
+    struct gpu h100, capped, told, higher;
+    struct cost_gpu fast, slow;
+
+    CHECK(!gpu_load("h100", &h100, NULL));
+    CHECK(h100.clock_load_mhz == h100.clock_boost_mhz && h100.load_ratio == 1);
+    load_over_h100("\"power_watts\": 500", &capped);
+    CHECK_NEAR(capped.load_ratio, pow(500.0 / 700, 0.85), 1e-3);
+    CHECK_UINT(capped.clock_load_mhz, 1487);
+    CHECK(capped.bf16_tflops == h100.bf16_tflops);
+    cost_gpu_set(&h100, &fast);
+    cost_gpu_set(&capped, &slow);
+    CHECK_NEAR(slow.tflops[WORK_BF16],
+               fast.tflops[WORK_BF16] * capped.load_ratio, 1e-9);
+    CHECK_NEAR(slow.tflops[WORK_FP32], fast.tflops[WORK_FP32], 1e-9);
+    load_over_h100("\"power_watts\": 500, \"clock_load_mhz\": 990", &told);
+    CHECK_NEAR(told.load_ratio, 0.5, 1e-9);
+    load_over_h100("\"power_watts\": 900", &higher);
+    CHECK(higher.load_ratio == 1);
 }
 
 TEST(refuses_what_is_missing_or_contradicts)

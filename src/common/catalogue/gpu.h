@@ -45,6 +45,7 @@ struct gpu {
     uint32_t sm_count;
     uint32_t clock_base_mhz;
     uint32_t clock_boost_mhz;  /* the highest, cudaDevAttrClockRate */
+    uint32_t clock_load_mhz;   /* what POWER_WATTS leaves to matrix products */
     uint32_t clock_memory_mhz; /* cudaDevAttrMemoryClockRate: half the pins' */
     uint32_t memory_bus_bits;
     uint32_t copy_engines;
@@ -81,6 +82,10 @@ struct gpu {
     uint32_t fp32_lanes_per_sm;
 
     uint32_t is_variant; /* its file has a "base": a slice, another driver */
+
+    /* CLOCK_LOAD_MHZ over that of the GPU whose products were measured: that
+     * of the catalogue itself, or of the base. */
+    double load_ratio;
 };
 
 /* Finds the GPU that a file's "base" names. */

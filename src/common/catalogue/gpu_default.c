@@ -258,6 +258,7 @@ void gpu_field_defaults(struct gpu *gpu)
         memcpy(gpu->device_name, gpu->name, sizeof gpu->name);
     default_limits(row, gpu);
     default_u32(&gpu->clock_base_mhz, gpu->clock_boost_mhz);
+    default_u32(&gpu->clock_load_mhz, gpu->clock_boost_mhz);
     default_peaks(row, gpu);
     default_sizes(gpu);
     default_bandwidth(gpu);

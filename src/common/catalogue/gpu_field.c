@@ -52,6 +52,7 @@ const struct gpu_field gpu_fields[] = {
     U32(sm_count, 1, 4096),
     U32(clock_base_mhz, 1, 20000),
     U32(clock_boost_mhz, 1, 20000),
+    U32(clock_load_mhz, 1, 20000),
     U32(clock_memory_mhz, 1, 100000),
     U32(memory_bus_bits, 1, 1 << 17),
     POSITIVE(memory_gbps, 1e6),

@@ -205,6 +205,29 @@ static void scale_peaks(struct reader *r, const cJSON *root, uint32_t base_sms)
     }
 }
 
+/* Under matrix products a GPU runs at its power limit. Two limits' rates differ
+ * by this power of the watts; data/gpus/README.md, "Clocks under load". */
+#define CLOCK_OF_WATTS 0.85
+
+/* The clock under matrix products of a file whose base is BASE: what the file
+ * says, or what its lower power limit leaves. */
+static void set_load_clock(struct reader *r, const cJSON *root,
+                           const struct gpu *base)
+{
+    struct gpu *gpu = &r->gpu;
+    double watts = (double)gpu->power_watts / base->power_watts;
+
+    if (!cJSON_GetObjectItemCaseSensitive(root, "clock_load_mhz")) {
+        gpu->clock_load_mhz = base->clock_load_mhz;
+        if (watts < 1)
+            gpu->clock_load_mhz =
+                (uint32_t)lround(base->clock_load_mhz *
+                                 pow(watts, CLOCK_OF_WATTS));
+    }
+    gpu->load_ratio = base->load_ratio * gpu->clock_load_mhz /
+                      base->clock_load_mhz;
+}
+
 /* "/home/me/my-gpu.json" names "my-gpu". */
 static void name_after_origin(struct reader *r)
 {
@@ -295,12 +318,16 @@ static int read_root(struct reader *r, const cJSON *root, gpu_find *find)
                        r->origin);
     if (start_from_base(r, root, find))
         return -1;
-    uint32_t base_sms = r->gpu.sm_count;
+    struct gpu base = r->gpu;
     if (read_keys(r, root))
         return -1;
-    bool resized = r->gpu.is_variant && r->gpu.sm_count != base_sms;
+    bool resized = r->gpu.is_variant && r->gpu.sm_count != base.sm_count;
     if (resized)
-        scale_peaks(r, root, base_sms);
+        scale_peaks(r, root, base.sm_count);
+    if (r->gpu.is_variant)
+        set_load_clock(r, root, &base);
+    else
+        r->gpu.load_ratio = 1;
     forget_other_total(r, root);
     forget_grown(r, root, resized);
     if (check_given(r))

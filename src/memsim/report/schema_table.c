@@ -915,6 +915,7 @@ const struct schema_object schema_objects[] = {
     {"sm_count", "uint", "streaming multiprocessors"},
     {"clock_base_mhz", "uint", "the base clock"},
     {"clock_boost_mhz", "uint", "the boost clock"},
+    {"clock_load_mhz", "uint", "the clock that the power limit leaves to matrix products"},
     {"clock_memory_mhz", "uint", "the memory's clock"},
     {"memory_bus_bits", "uint", "the width of the memory bus"},
     {"memory_gbps", "number", "memory bandwidth of the data sheet, 1e9 bytes per second"},

@@ -21,6 +21,12 @@ static double pcie_lane_gbps(uint32_t generation)
     return 0.9 * rates[generation < last ? generation : last];
 }
 
+/* Tensor cores at the clock that the power limit leaves them. */
+static double loaded(const struct gpu *gpu, double tflops)
+{
+    return tflops * (gpu->load_ratio > 0 ? gpu->load_ratio : 1);
+}
+
 void cost_gpu_set(const struct gpu *gpu, struct cost_gpu *limits)
 {
     *limits = (struct cost_gpu){
@@ -28,12 +34,12 @@ void cost_gpu_set(const struct gpu *gpu, struct cost_gpu *limits)
         .tflops =
             {
                 [WORK_FP32] = gpu->fp32_tflops,
-                [WORK_TF32] = gpu->tf32_tflops,
-                [WORK_FP16] = gpu->fp16_tflops,
-                [WORK_BF16] = gpu->bf16_tflops,
+                [WORK_TF32] = loaded(gpu, gpu->tf32_tflops),
+                [WORK_FP16] = loaded(gpu, gpu->fp16_tflops),
+                [WORK_BF16] = loaded(gpu, gpu->bf16_tflops),
                 [WORK_FP64] = fmax(gpu->fp64_tflops, gpu->fp64_tensor_tflops),
-                [WORK_FP8] = gpu->fp8_tflops,
-                [WORK_INT8] = gpu->int8_tops,
+                [WORK_FP8] = loaded(gpu, gpu->fp8_tflops),
+                [WORK_INT8] = loaded(gpu, gpu->int8_tops),
                 [WORK_INTEGER] = gpu->fp32_tflops / 2,
             },
         .l2_bytes = (double)gpu->l2_bytes,
