@@ -310,13 +310,13 @@ int layer_after_change(const struct layer_after *a, struct err *err)
 
 /* --- profiles ------------------------------------------------------------- */
 
-int layer_scale_lists(struct rewrite *w, const struct layer_marks *m,
-                      const struct segment *segment, uint32_t recorded,
-                      uint32_t wanted, uint32_t *scaled)
+uint32_t layer_scale_lists(struct rewrite *w, const struct layer_marks *m,
+                           size_t first, size_t end, double factor)
 {
     struct records *r = w->records;
+    uint32_t scaled = 0;
 
-    for (size_t op = segment->first; op < segment->end; op++) {
+    for (size_t op = first; op < end; op++) {
         size_t at = m->ops[op];
         const struct trace_work *work =
             (const struct trace_work *)records_fields(r, &r->all[at]);
@@ -331,10 +331,10 @@ int layer_scale_lists(struct rewrite *w, const struct layer_marks *m,
         struct trace_measured *measured = (struct trace_measured *)fields;
         memcpy(fields, records_fields(r, &like), sizeof fields);
         measured->duration_ns =
-            (uint64_t)((double)measured->duration_ns * wanted / recorded);
+            (uint64_t)((double)measured->duration_ns * factor);
         edit.first = records_add(r, &like, fields, "");
         rewrite_add(w, &edit);
-        ++*scaled;
+        scaled++;
     }
-    return 0;
+    return scaled;
 }

@@ -26,9 +26,9 @@ struct layer_after {
 int layer_after_change(const struct layer_after *a, struct err *err);
 
 /* A profile does not say how many tensors a list has. Multiplies the times of
- * such kernels in SEGMENT by WANTED / RECORDED, and *SCALED counts them. */
-int layer_scale_lists(struct rewrite *w, const struct layer_marks *m,
-                      const struct segment *segment, uint32_t recorded,
-                      uint32_t wanted, uint32_t *scaled);
+ * such kernels among the operations [FIRST, END) by FACTOR; returns how many
+ * they are. */
+uint32_t layer_scale_lists(struct rewrite *w, const struct layer_marks *m,
+                           size_t first, size_t end, double factor);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "common/base/hash.h"
 #include "common/base/xmalloc.h"
+#include "memsim/change/layer_period.h"
 
 #define ADDRESS_LEAST (UINT64_C(1) << 40) /* words above it are addresses */
 
@@ -149,4 +150,29 @@ void layer_marks_fini(struct layer_marks *m)
     free(m->ops);
     free(m->marks);
     free(m->segments);
+}
+
+size_t layer_marks_behind(const struct layer_marks *m, const struct records *r,
+                          size_t op)
+{
+    size_t at = m->ops[op - 1] + 1;
+
+    while (at < m->ops[op] && (r->all[at].kind == TRACE_EVENT_RECORD ||
+                               r->all[at].kind == TRACE_MARK))
+        at++;
+    return at;
+}
+
+uint32_t layer_marks_guess(const struct layer_marks *m)
+{
+    const struct segment *longest = NULL;
+
+    for (size_t i = 0; i < m->segment_count; i++) {
+        const struct segment *s = &m->segments[i];
+        if (!longest || s->end - s->first > longest->end - longest->first)
+            longest = s;
+    }
+    return longest ? layer_count_guess(m->marks + longest->first,
+                                       longest->end - longest->first)
+                   : 0;
 }

@@ -33,4 +33,13 @@ struct layer_marks {
 void layer_marks_make(struct layer_marks *m, const struct records *r);
 void layer_marks_fini(struct layer_marks *m);
 
+/* The first record behind operation OP - 1 of R that does not belong to it;
+ * OP is not 0. */
+size_t layer_marks_behind(const struct layer_marks *m, const struct records *r,
+                          size_t op);
+
+/* The layers of a profile, by the repetition in its longest step; 0: nothing
+ * repeats. */
+uint32_t layer_marks_guess(const struct layer_marks *m);
+
 #endif

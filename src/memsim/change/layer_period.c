@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/change/layer_period.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#define LAYERS_MAX 1024
+#define LAYERS_MAX   1024
+#define REGION_LEAST 20 /* 1 of so many of the operations */
 
 /* The longest run of [FROM, UNTIL) with PERIOD. */
 static struct layer_region run_longest(const uint64_t *marks, size_t from,
@@ -46,6 +48,40 @@ bool layer_region_find(const uint64_t *marks, size_t count, uint32_t layers,
             *region = r;
     }
     return region->length > 0;
+}
+
+static int compare_regions(const void *a, const void *b)
+{
+    const struct layer_region *x = a, *y = b;
+
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+/* What is before and behind a region has others. */
+size_t layer_regions_find(const uint64_t *marks, size_t count, uint32_t layers,
+                          struct layer_region *regions)
+{
+    size_t from[LAYER_REGIONS_MAX] = {0}, until[LAYER_REGIONS_MAX] = {count};
+    size_t todo = 1, found = 0;
+
+    while (todo && found < LAYER_REGIONS_MAX) {
+        struct layer_region *region = &regions[found];
+        size_t first = from[--todo], end = until[todo];
+        if (!layer_region_find(marks + first, end - first, layers, 1, region) ||
+            region->period < LAYER_PERIOD_MIN ||
+            region->length * REGION_LEAST < count)
+            continue;
+        region->at += first;
+        found++;
+        if (todo + 2 > LAYER_REGIONS_MAX)
+            break;
+        from[todo] = first;
+        until[todo++] = region->at;
+        from[todo] = region->at + region->length;
+        until[todo++] = end;
+    }
+    qsort(regions, found, sizeof *regions, compare_regions);
+    return found;
 }
 
 /* The longest region of [FROM, UNTIL) that repeats three times or more, with

@@ -25,6 +25,14 @@ struct layer_region {
 bool layer_region_find(const uint64_t *marks, size_t count, uint32_t layers,
                        size_t unit, struct layer_region *region);
 
+#define LAYER_REGIONS_MAX 256 /* of a step */
+
+/* All such regions in [0, COUNT) that are a 20th of it and more, with
+ * LAYER_PERIOD_MIN operations of a layer and more, in their order. Returns how
+ * many. */
+size_t layer_regions_find(const uint64_t *marks, size_t count, uint32_t layers,
+                          struct layer_region *regions);
+
 /* How often a layer repeats in MARKS where that is not known: the number that
  * most operations agree on, 3 at least; 0: nothing repeats. */
 uint32_t layer_count_guess(const uint64_t *marks, size_t count);

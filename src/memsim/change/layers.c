@@ -11,9 +11,6 @@
 #include "memsim/change/layer_period.h"
 #include "memsim/change/side.h"
 
-#define REGIONS_MAX  64 /* of a profile's step */
-#define REGION_LEAST 20 /* 1 of so many of the step's operations */
-
 struct work {
     const struct layers_change *change;
     struct layers_report *report;
@@ -39,8 +36,10 @@ static int depth_step(const struct record *record)
 static size_t gap_begin(const struct work *w, const struct segment *s,
                         size_t op)
 {
-    size_t at = op == s->first ? s->from : w->marks.ops[op - 1] + 1;
+    size_t at = s->from;
 
+    if (op != s->first)
+        return layer_marks_behind(&w->marks, &w->records, op);
     while (at < w->marks.ops[op] &&
            w->records.all[at].kind == TRACE_EVENT_RECORD)
         at++;
@@ -248,34 +247,18 @@ static int change_pass(struct work *w, const struct segment *s, struct err *err)
 static int change_whole(struct work *w, const struct segment *s,
                         struct err *err)
 {
-    size_t from[REGIONS_MAX] = {s->first}, until[REGIONS_MAX] = {s->end};
-    size_t todo = 1, found = 0, covered = 0;
+    struct layer_region regions[LAYER_REGIONS_MAX];
+    size_t covered = 0;
+    size_t found = layer_regions_find(w->marks.marks + s->first,
+                                      s->end - s->first, w->report->recorded,
+                                      regions);
 
-    while (todo) {
-        struct segment part = *s;
-        struct layer_region region;
-        todo--;
-        part.first = from[todo];
-        part.end = until[todo];
-        if (part.first > s->first)
-            part.from = w->marks.ops[part.first - 1] + 1;
-        if (!layer_region_find(w->marks.marks + part.first,
-                               part.end - part.first, w->report->recorded, 1,
-                               &region) ||
-            region.period < LAYER_PERIOD_MIN ||
-            region.length * REGION_LEAST < s->end - s->first)
-            continue;
-        covered += region.length;
-        if (change_region(w, &part, &region, err))
+    for (size_t i = 0; i < found; i++) {
+        covered += regions[i].length;
+        if (change_region(w, s, &regions[i], err))
             return -1;
-        *(found++ ? &w->report->backward_ops : &w->report->forward_ops) =
-            region.period;
-        if (todo + 2 > REGIONS_MAX)
-            break;
-        from[todo] = part.first;
-        until[todo++] = part.first + region.at;
-        from[todo] = part.first + region.at + region.length;
-        until[todo++] = part.end;
+        *(i ? &w->report->backward_ops : &w->report->forward_ops) =
+            regions[i].period;
     }
     if (!found)
         return err_set(err,
@@ -290,8 +273,10 @@ static int change_whole(struct work *w, const struct segment *s,
                        "--change layers=%" PRIu32 ":%" PRIu32,
                        w->report->recorded, 100 * covered / (s->end - s->first),
                        s->step, w->report->recorded, w->change->layers);
-    return layer_scale_lists(&w->rewrite, &w->marks, s, w->report->recorded,
-                             w->change->layers, &w->report->lists_scaled);
+    w->report->lists_scaled += layer_scale_lists(
+        &w->rewrite, &w->marks, s->first, s->end,
+        (double)w->change->layers / w->report->recorded);
+    return 0;
 }
 
 /* Operations [FIRST, END) of S, behind the backward. */
@@ -349,17 +334,9 @@ static int change_segment(struct work *w, const struct segment *s,
 /* The layers of a profile: by the repetition in its longest step. */
 static int guess_layers(struct work *w, struct err *err)
 {
-    const struct segment *longest = NULL;
-
-    for (size_t i = 0; i < w->marks.segment_count; i++) {
-        const struct segment *s = &w->marks.segments[i];
-        if (!longest || s->end - s->first > longest->end - longest->first)
-            longest = s;
-    }
     w->report->recorded = w->change->recorded;
-    if (!w->report->recorded && longest)
-        w->report->recorded = layer_count_guess(w->marks.marks + longest->first,
-                                                longest->end - longest->first);
+    if (!w->report->recorded)
+        w->report->recorded = layer_marks_guess(&w->marks);
     if (w->report->recorded >= 2)
         return 0;
     return err_set(err, "--change: nothing in a step of this profile repeats "

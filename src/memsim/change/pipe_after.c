@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/bisect.h"
 #include "common/base/xmalloc.h"
 #include "memsim/change/layer_after.h"
 #include "memsim/change/list_launches.h"
@@ -118,7 +117,7 @@ int pipe_parameters_place(const struct pipe_cut *c,
         if (!layer && end_place(c, p, r->parameters[i].module, &last, err))
             return -1;
         stages[i] = layer
-                        ? BISECT(s, split->stages, split->first[s + 1] < layer)
+                        ? pipe_split_stage(split, layer)
                         : (last ? split->stages - 1 : 0);
     }
     return check_tied(c, p, err);

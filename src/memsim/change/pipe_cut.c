@@ -262,7 +262,7 @@ static int step_split(struct pipe_cut *c, uint32_t index, struct err *err)
     return 0;
 }
 
-static void step_fini(struct pipe_step *step)
+void pipe_step_fini(struct pipe_step *step)
 {
     for (size_t i = 0; i < step->count; i++) {
         free(step->all[i].forward.cuts);
@@ -382,7 +382,7 @@ int pipe_cut_make(struct pipe_cut *c, const struct records *records,
         if (!records->steps.steps[i].warm_up || i + 1 == records->steps.count)
             return -1;
         err_clear(err);
-        step_fini(&c->steps[i]);
+        pipe_step_fini(&c->steps[i]);
     }
     boundaries_read(c);
     return 0;
@@ -391,7 +391,7 @@ int pipe_cut_make(struct pipe_cut *c, const struct records *records,
 void pipe_cut_fini(struct pipe_cut *c)
 {
     for (size_t i = 0; c->steps && i < c->records->steps.count; i++)
-        step_fini(&c->steps[i]);
+        pipe_step_fini(&c->steps[i]);
     free(c->steps);
     free(c->boundaries);
     map_fini(&c->layer_by_module);

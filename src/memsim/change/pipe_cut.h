@@ -30,6 +30,7 @@ struct pipe_microbatch {
 struct pipe_step {
     struct pipe_microbatch *all;
     size_t count, capacity;
+    size_t head_from, head_until;   /* records that all ranks begin with */
     size_t after_from, after_until; /* records: the optimizer, and the rest */
     size_t after_first, after_end;  /* operations of it */
     bool cut; /* false: a warm-up step that is another than the rest */
@@ -60,6 +61,7 @@ int pipe_cut_make(struct pipe_cut *c, const struct records *records,
                   const struct layer_marks *marks,
                   const struct layer_modules *modules, struct err *err);
 void pipe_cut_fini(struct pipe_cut *c);
+void pipe_step_fini(struct pipe_step *step);
 
 /* The records of the layers [FIRST, END) in PASS, with what is before the first
  * and behind the last one. */

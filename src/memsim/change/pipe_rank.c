@@ -225,8 +225,9 @@ static void put_pass(struct writing *g, const struct pipe_microbatch *m,
         piece_add(g, m->feed_from, m->feed_until, false);
     if (range.from >= range.until)
         return;
-    PUT(g, PHASE, g->records->all[range.from].thread,
-        .phase = backward ? TRACE_PHASE_BACKWARD : TRACE_PHASE_FORWARD);
+    if (!g->records->imported)
+        PUT(g, PHASE, g->records->all[range.from].thread,
+            .phase = backward ? TRACE_PHASE_BACKWARD : TRACE_PHASE_FORWARD);
     put_within(g, p, &range);
     if (backward && a->microbatch && g->job->adds_stage)
         put_adds(g, a->stage, g->records->all[range.from].thread);
@@ -271,6 +272,7 @@ static void put_step(struct writing *g, const struct pipe_step *step)
     const struct pipe_cut *c = g->job->cut;
     const struct pipe_list *list = g->job->list;
 
+    piece_add(g, step->head_from, step->head_until, false);
     for (size_t i = 0; i < list->count; i++) {
         const struct pipe_action *a = &list->all[i];
         size_t m =
@@ -300,7 +302,8 @@ int pipe_rank_write(const struct pipe_rank *job, const char *path,
     for (size_t i = 0; i < steps->count; i++)
         if (job->cut->steps[i].cut)
             put_step(&g, &job->cut->steps[i]);
-    piece_add(&g, steps->steps[steps->count - 1].end, count, false);
+    if (!g.records->imported)
+        piece_add(&g, steps->steps[steps->count - 1].end, count, false);
     int rc = rewrite_write_pieces(job->rewrite, g.pieces, g.count, path, err);
     free(g.pieces);
     return rc;

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "common/base/bisect.h"
+
 #define LAYERS_MAX 4096
 
 static bool read_number(const char **at, uint32_t most, uint32_t *number)
@@ -91,4 +93,9 @@ int pipe_split_layers(struct pipe_split *s, uint32_t layers, struct err *err)
                        " stages: each needs one",
                        layers, s->stages);
     return 0;
+}
+
+uint32_t pipe_split_stage(const struct pipe_split *split, uint32_t layer)
+{
+    return (uint32_t)BISECT(s, split->stages, split->first[s + 1] < layer);
 }

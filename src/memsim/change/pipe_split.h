@@ -30,4 +30,7 @@ int pipe_split_read(struct pipe_split *split, const char *text,
 int pipe_split_layers(struct pipe_split *split, uint32_t layers,
                       struct err *err);
 
+/* The stage of LAYER, from 1. */
+uint32_t pipe_split_stage(const struct pipe_split *split, uint32_t layer);
+
 #endif

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/map.h"
 #include "common/base/xmalloc.h"
-#include "common/trace/gradient.h"
 #include "memsim/change/bucket_rule.h"
+#include "memsim/change/gradient_marks.h"
 #include "memsim/change/side.h"
 
 #define MIB UINT64_C(1048576)
@@ -33,20 +34,15 @@
     "std::array<char*, 2ul> >()"
 static const char reduce_name[] = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
 
-struct gradient {
-    size_t mark; /* its record */
-    uint64_t elements, each;
-};
-
 /* A step that is changed. */
 struct pass {
     struct records *r;
     struct rewrite *w;
-    uint32_t ranks;
+    uint32_t ranks, group;
     uint32_t names; /* ids from here on: two kernels, the collective */
     bool begun;     /* names and the communicator are there */
-    struct gradient *all;
-    size_t count, capacity;
+    const struct gradient_mark *all; /* of a backward; borrowed */
+    size_t count;
     size_t *ends;
     size_t buckets;
     uint64_t events; /* made so far */
@@ -55,31 +51,70 @@ struct pass {
 
 /* --- marks ---------------------------------------------------------------- */
 
-static bool mark_read(const struct records *r, size_t index, struct gradient *g)
-{
-    const struct record *record = &r->all[index];
-    char text[64];
+/* The gradients of a step, backward after backward. */
+struct marks {
+    struct gradient_mark *all;
+    size_t count, capacity;
+};
 
-    if (record->kind != TRACE_MARK)
-        return false;
-    snprintf(text, sizeof text, "%.*s", (int)record->text_bytes,
-             records_text(r, record));
-    g->mark = index;
-    return sscanf(text, TRACE_GRADIENT "%" SCNu64 " %" SCNu64, &g->elements,
-                  &g->each) == 2 &&
-           g->elements && g->each && g->each <= 8;
+static void marks_read(struct marks *m, const struct records *r, size_t count,
+                       const struct step *step)
+{
+    struct gradient_mark g;
+
+    m->count = 0;
+    for (size_t i = step->first; i < step->end && i < count; i++)
+        if (gradient_mark_read(r, i, &g)) {
+            xgrow(&m->all, m->count, &m->capacity, sizeof *m->all);
+            m->all[m->count++] = g;
+        }
 }
 
-static void pass_read(struct pass *p, const struct step *step)
+/* Did the script launch something between the marks A and B, by another thread
+ * than autograd's? Then B is of another backward. */
+static bool is_between(const struct records *r, const struct gradient_mark *a,
+                       const struct gradient_mark *b)
 {
-    struct gradient g;
+    for (size_t i = a->mark; i < b->mark; i++)
+        if ((r->all[i].kind == TRACE_LAUNCH ||
+             r->all[i].kind == TRACE_COLLECTIVE) &&
+            r->all[i].thread != r->all[a->mark].thread)
+            return true;
+    return false;
+}
 
-    p->count = 0;
-    for (size_t i = step->first; i < step->end && i < p->w->record_count; i++)
-        if (mark_read(p->r, i, &g)) {
-            xgrow(&p->all, p->count, &p->capacity, sizeof *p->all);
-            p->all[p->count++] = g;
-        }
+/* The end of the backward that gradient FIRST is of. */
+static size_t backward_end(const struct marks *m, const struct records *r,
+                           size_t first)
+{
+    size_t end = first + 1;
+
+    while (end < m->count && !is_between(r, &m->all[end - 1], &m->all[end]))
+        end++;
+    return end;
+}
+
+static bool is_same(const struct gradient_mark *a,
+                    const struct gradient_mark *b, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (a[i].elements != b[i].elements || a[i].each != b[i].each)
+            return false;
+    return true;
+}
+
+/* Are the gradients [FIRST, END) accumulated, so that the same ones of a later
+ * backward are averaged? */
+static bool is_accumulated(const struct marks *m, const struct records *r,
+                           size_t first, size_t end)
+{
+    for (size_t at = end, until; at < m->count; at = until) {
+        until = backward_end(m, r, at);
+        if (until - at == end - first &&
+            is_same(m->all + first, m->all + at, end - first))
+            return true;
+    }
+    return false;
 }
 
 static void pass_cut(struct pass *p)
@@ -149,7 +184,7 @@ static void put_head(struct putting *g)
     for (uint32_t i = 0; i < 3; i++)
         put(g, TRACE_NAME, TRACE_WORDS(NAME, .name = p->names + i),
             TRACE_WORD_COUNT(NAME), texts[i]);
-    snprintf(id, sizeof id, "%-*s", ID_BYTES, "data parallel");
+    snprintf(id, sizeof id, "data parallel %-10" PRIu32, p->group);
     put(g, TRACE_COMMUNICATOR,
         TRACE_WORDS(COMMUNICATOR, .communicator = COMMUNICATOR,
                     .ranks = p->ranks),
@@ -158,7 +193,7 @@ static void put_head(struct putting *g)
 }
 
 /* Over the ranks' number, into the bucket. */
-static void put_scaled(struct putting *g, const struct gradient *of)
+static void put_scaled(struct putting *g, const struct gradient_mark *of)
 {
     uint64_t threads = BLOCK_THREADS * BLOCK_LOADS;
     uint64_t blocks = (of->elements + threads - 1) / threads;
@@ -243,37 +278,107 @@ static uint32_t names_end(const struct records *r)
     return (uint32_t)most + 1;
 }
 
-static size_t count_collectives(const struct records *r)
+static const struct trace_collective *collective_at(const struct records *r,
+                                                    size_t index)
 {
+    return r->all[index].kind == TRACE_COLLECTIVE
+               ? (const struct trace_collective *)records_fields(r,
+                                                                 &r->all[index])
+               : NULL;
+}
+
+static bool is_named(const struct records *r, const struct trace_collective *c,
+                     const char *kind)
+{
+    return strstr(trace_names_get(&r->names, c->name), kind) != NULL;
+}
+
+/* Puts the groups that add tensors in STEP before the gradient at record MARK
+ * into GROUPS: those of layers that are split over ranks do. */
+static void forward_groups(const struct records *r, const struct step *step,
+                           size_t mark, struct map *groups)
+{
+    for (size_t i = step->first; i < mark; i++) {
+        const struct trace_collective *c = collective_at(r, i);
+        if (c && is_named(r, c, "AllReduce"))
+            map_put(groups, c->communicator, groups);
+    }
+}
+
+/* Collectives of a step that may be those of gradients: no sends, no receives,
+ * and none of a group that adds in the forward. */
+static size_t step_collectives(const struct records *r, const struct step *step,
+                               const struct marks *m)
+{
+    struct map groups = {.slots = NULL};
     size_t count = 0;
 
-    for (size_t i = 0; i < r->count; i++)
-        count += r->all[i].kind == TRACE_COLLECTIVE;
+    if (m->count)
+        forward_groups(r, step, m->all[0].mark, &groups);
+    for (size_t i = step->first; i < step->end && i < r->count; i++) {
+        const struct trace_collective *c = collective_at(r, i);
+        count += c && !c->send && !c->receive &&
+                 !map_get(&groups, c->communicator);
+    }
+    map_fini(&groups);
     return count;
 }
 
-static void passes_put(struct pass *p, struct replicas_report *report)
+static size_t count_collectives(const struct records *r)
 {
-    const struct step_list *steps = &p->r->steps;
+    struct marks marks = {.count = 0};
+    size_t count = 0;
 
-    for (size_t i = 0; i < steps->count; i++) {
-        pass_read(p, &steps->steps[i]);
-        if (!p->count)
+    for (size_t i = 0; i < r->steps.count; i++) {
+        marks_read(&marks, r, r->count, &r->steps.steps[i]);
+        count += step_collectives(r, &r->steps.steps[i], &marks);
+    }
+    free(marks.all);
+    return count;
+}
+
+/* The average of the backwards of a step that accumulate nothing for later
+ * ones. */
+static void step_put(struct pass *p, const struct marks *m,
+                     struct replicas_report *report)
+{
+    report->gradients = report->buckets = 0;
+    report->bytes = 0;
+    for (size_t first = 0, end; first < m->count; first = end) {
+        end = backward_end(m, p->r, first);
+        report->accumulates |= is_accumulated(m, p->r, first, end);
+        if (is_accumulated(m, p->r, first, end))
             continue;
+        p->all = m->all + first;
+        p->count = end - first;
         pass_cut(p);
         pass_put(p);
-        report->steps++;
-        report->gradients = (uint32_t)p->count;
-        report->buckets = (uint32_t)p->buckets;
-        report->bytes = 0;
+        report->gradients += (uint32_t)p->count;
+        report->buckets += (uint32_t)p->buckets;
         for (size_t k = 0; k < p->count; k++)
             report->bytes += p->all[k].elements * p->all[k].each;
         free(p->ends);
     }
 }
 
-int replicas_change(uint32_t ranks, const char *from, const char *to,
-                    struct replicas_report *report, struct err *err)
+static void passes_put(struct pass *p, struct replicas_report *report)
+{
+    const struct step_list *steps = &p->r->steps;
+    struct marks marks = {.count = 0};
+
+    for (size_t i = 0; i < steps->count; i++) {
+        marks_read(&marks, p->r, p->w->record_count, &steps->steps[i]);
+        if (!marks.count)
+            continue;
+        step_put(p, &marks, report);
+        report->steps++;
+    }
+    free(marks.all);
+}
+
+int replicas_change(const struct replicas *replicas, const char *from,
+                    const char *to, struct replicas_report *report,
+                    struct err *err)
 {
     struct side side;
     int rc = 0;
@@ -285,7 +390,8 @@ int replicas_change(uint32_t ranks, const char *from, const char *to,
     struct rewrite w = rewrite_of(&side.records, &side.marks);
     struct pass pass = {.r = &side.records,
                         .w = &w,
-                        .ranks = ranks,
+                        .ranks = replicas->ranks,
+                        .group = replicas->group,
                         .names = names_end(&side.records)};
     if (!report->collectives) {
         passes_put(&pass, report);
@@ -297,7 +403,6 @@ int replicas_change(uint32_t ranks, const char *from, const char *to,
                            "and a backward in it");
     }
     free(w.edits);
-    free(pass.all);
     side_fini(&side);
     return rc;
 }

@@ -13,19 +13,29 @@
 
 #include "common/base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct replicas_report {
-    size_t collectives; /* of the recording: then nothing is put in */
+    size_t collectives; /* of the recording, that may average gradients: then
+                           nothing is put in */
     uint32_t steps, gradients, buckets; /* the last two of the last step */
     uint64_t bytes;                     /* of a step's gradients */
+    bool accumulates; /* later backwards of a step add to others' gradients */
+};
+
+struct replicas {
+    uint32_t ranks;
+    uint32_t group; /* of a pipeline's stages, each of which averages its own */
 };
 
 /* Writes the trace FROM with gradients that are averaged over RANKS ranks to
- * the new file TO; no file where it has collectives. Returns 0, or -1 with ERR
- * set: it has no marks of gradients. */
-int replicas_change(uint32_t ranks, const char *from, const char *to,
-                    struct replicas_report *report, struct err *err);
+ * the new file TO; no file where it has collectives. Gradients to which a later
+ * backward of the step adds are averaged there. Returns 0, or -1 with ERR set:
+ * it has no marks of gradients. */
+int replicas_change(const struct replicas *replicas, const char *from,
+                    const char *to, struct replicas_report *report,
+                    struct err *err);
 
 #endif

@@ -10,6 +10,7 @@
 #include "common/base/xmalloc.h"
 #include "memsim/change/pipe_adds.h"
 #include "memsim/change/pipe_after.h"
+#include "memsim/change/pipe_profile.h"
 #include "memsim/change/pipe_rank.h"
 #include "memsim/change/side.h"
 
@@ -62,6 +63,12 @@ static int shape_make(struct work *w, struct err *err)
     return pipe_schedule_make(&w->shape, w->lists, err);
 }
 
+/* A profile does not name them. */
+static const char *layers_name(const struct work *w)
+{
+    return w->records.imported ? "layers" : w->modules.prefix;
+}
+
 static int check_boundaries(const struct work *w, struct err *err)
 {
     for (uint32_t s = 1; s < w->split.stages; s++) {
@@ -72,19 +79,16 @@ static int check_boundaries(const struct work *w, struct err *err)
                            "--change: no stage can end between %s.%" PRIu32
                            " and %s.%" PRIu32 " of this recording: %s. "
                            "`memsim run' of the changed script needs no GPU",
-                           w->modules.prefix, layer, w->modules.prefix,
-                           layer + 1, why);
+                           layers_name(w), layer, layers_name(w), layer + 1,
+                           why);
     }
     return 0;
 }
 
 static int check_steps(const struct work *w, struct err *err)
 {
-    if (w->records.imported)
-        return err_set(err, "--change: stages cannot be made of a profile: it "
-                            "names no modules, so that neither the layers' "
-                            "ends nor what goes from one to the next is "
-                            "known. Record the script with `memsim run'");
+    if (w->records.imported && w->records.steps.count)
+        return 0;
     if (!w->records.steps.count || w->records.steps.rule != STEP_OPTIMIZER)
         return err_set(err, "--change: stages need steps that an optimizer "
                             "ends, and the recording has none");
@@ -92,6 +96,38 @@ static int check_steps(const struct work *w, struct err *err)
 }
 
 /* --- ranks ---------------------------------------------------------------- */
+
+/* The share of a profile's parameters that are KEPT by RANK: of those whose
+ * gradients it marks, else of the layers. */
+static double rank_share(const struct work *w, uint32_t rank, const bool *kept)
+{
+    uint64_t own = 0, all = 0;
+
+    for (size_t i = 0; i < w->records.parameter_count; i++) {
+        all += w->records.parameters[i].elements;
+        own += kept[i] ? w->records.parameters[i].elements : 0;
+    }
+    for (uint32_t s = 0; !w->records.parameter_count && s < w->split.stages;
+         s++) {
+        uint32_t layers = w->split.first[s + 1] - w->split.first[s];
+        all += layers;
+        own += s % w->split.ranks == rank ? layers : 0;
+    }
+    return all ? (double)own / (double)all : 1;
+}
+
+/* What is behind the backward of STEP, as RANK has it. */
+static int after_change(struct work *w, struct rewrite *rewrite, uint32_t rank,
+                        uint32_t step, const bool *kept, struct err *err)
+{
+    const struct pipe_step *s = &w->cut.steps[step];
+
+    if (!w->records.imported)
+        return pipe_after_change(rewrite, &w->cut, s, kept,
+                                 w->records.steps.steps[step].warm_up, err);
+    pipe_profile_after(rewrite, &w->cut, s, rank_share(w, rank, kept));
+    return 0;
+}
 
 static int rank_write(struct work *w, uint32_t rank, const char *path,
                       struct err *err)
@@ -112,10 +148,9 @@ static int rank_write(struct work *w, uint32_t rank, const char *path,
         job.node_ranks = w->split.ranks;
     for (size_t i = 0; i < w->records.parameter_count; i++)
         kept[i] = w->stage_of[i] % w->split.ranks == rank;
-    for (size_t i = 0; !rc && i < w->records.steps.count; i++)
+    for (uint32_t i = 0; !rc && i < w->records.steps.count; i++)
         if (w->cut.steps[i].cut)
-            rc = pipe_after_change(&rewrite, &w->cut, &w->cut.steps[i], kept,
-                                   w->records.steps.steps[i].warm_up, err);
+            rc = after_change(w, &rewrite, rank, i, kept, err);
     if (!rc)
         rc = pipe_rank_write(&job, path, err);
     free(kept);
@@ -189,17 +224,63 @@ static void report_make(struct work *w)
 
 /* --- the whole ------------------------------------------------------------ */
 
+/* Of a profile: as the user listed them, else by the repetition. */
+static int layers_count(struct work *w, struct err *err)
+{
+    struct layer_modules *m = &w->modules;
+
+    for (uint32_t i = 0; w->split.listed[0] && i < w->split.stages; i++)
+        m->count += w->split.listed[i];
+    if (!m->count)
+        m->count = layer_marks_guess(&w->marks);
+    if (m->count >= 2)
+        return 0;
+    return err_set(err, "--change: nothing in a step of this profile repeats "
+                        "three times or more: no layers were found");
+}
+
+static int cut_make(struct work *w, struct err *err)
+{
+    struct records *r = &w->records;
+
+    if (!r->imported)
+        return pipe_cut_make(&w->cut, r, &w->marks, &w->modules, err);
+    w->cut = (struct pipe_cut){.records = r,
+                               .marks = &w->marks,
+                               .modules = &w->modules,
+                               .layers = w->modules.count};
+    if (pipe_profile_cut(&w->cut, err))
+        return -1;
+    pipe_profile_parameters(&w->cut, r, &w->modules.layer_of);
+    return 0;
+}
+
+/* Puts the stages of the parameters into stage_of. */
+static int parameters_place(struct work *w, struct err *err)
+{
+    const struct pipe_split *split = &w->split;
+
+    w->stage_of = xcalloc(w->records.parameter_count + 1, sizeof *w->stage_of);
+    if (!w->records.imported)
+        return pipe_parameters_place(&w->cut, split, w->stage_of, err);
+    for (size_t i = 0; i < w->records.parameter_count; i++)
+        w->stage_of[i] = pipe_split_stage(split, w->modules.layer_of[i]);
+    return 0;
+}
+
 static int change_all(struct work *w, stages_path *path, void *context,
                       struct err *err)
 {
-    if (check_steps(w, err) ||
-        layer_modules_find(&w->modules, &w->records, w->change->prefix, err) ||
-        pipe_split_layers(&w->split, w->modules.count, err))
+    if (check_steps(w, err))
         return -1;
     layer_marks_make(&w->marks, &w->records);
-    w->stage_of = xcalloc(w->records.parameter_count + 1, sizeof *w->stage_of);
-    if (pipe_cut_make(&w->cut, &w->records, &w->marks, &w->modules, err) ||
-        pipe_parameters_place(&w->cut, &w->split, w->stage_of, err) ||
+    if ((w->records.imported
+             ? layers_count(w, err)
+             : layer_modules_find(&w->modules, &w->records, w->change->prefix,
+                                  err)) ||
+        pipe_split_layers(&w->split, w->modules.count, err))
+        return -1;
+    if (cut_make(w, err) || parameters_place(w, err) ||
         check_boundaries(w, err) || shape_make(w, err))
         return -1;
     report_make(w);

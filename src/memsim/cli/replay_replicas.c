@@ -10,7 +10,7 @@
 #include "memsim/cli/scratch.h"
 #include "memsim/report/result.h"
 
-static void note_replicas(struct result *result, const void *what)
+void replay_replicas_note(struct result *result, const void *what)
 {
     const struct replicas_report *r = what;
 
@@ -21,26 +21,30 @@ static void note_replicas(struct result *result, const void *what)
                 "kernels, copies and collectives that it adds have the cost "
                 "models' times, and 6 us of the host's for a launch",
                 r->gradients, r->bytes >> 20, r->buckets);
+    if (r->accumulates)
+        result_note(result, "gradients of several backwards of a step are "
+                            "averaged in the last of them");
 }
 
 static int change_and_play(const struct replay_profile *p, const char *to,
                            struct err *err)
 {
+    const struct replicas replicas = {p->data_parallel, 0};
     struct replay_profile alone = *p;
     struct replicas_report report;
     char path[PATH_MAX];
 
     run_trace_path(to, 0, path, sizeof path);
-    if (replicas_change(p->data_parallel, p->run->traces[0].path, path,
-                        &report, err))
+    if (replicas_change(&replicas, p->run->traces[0].path, path, &report,
+                        err))
         return CMD_RUN_FAILED;
     if (report.collectives)
         return replay_profile(p, err);
     alone.data_parallel = 0; /* the collectives have the width */
     char *changed = xasprintf("DistributedDataParallel on %" PRIu32 " GPUs",
                               p->data_parallel);
-    int status = replay_profile_changed(&alone, to, changed, note_replicas,
-                                        &report, err);
+    int status = replay_profile_changed(&alone, to, changed,
+                                        replay_replicas_note, &report, err);
     free(changed);
     return status;
 }

@@ -13,7 +13,9 @@
 #include "common/base/xmalloc.h"
 #include "fits/cluster.h"
 #include "memsim/change/pipe_join.h"
+#include "memsim/change/replicas.h"
 #include "memsim/change/stages.h"
+#include "memsim/cli/replay_replicas.h"
 #include "memsim/cli/scratch.h"
 
 static void path_in(void *context, uint32_t rank, char *path, size_t size)
@@ -56,10 +58,12 @@ static char *layers_text(const struct stages_report *r)
 static char *describe(const struct stages_report *r)
 {
     char *layers = layers_text(r);
-    char *text = xasprintf("%" PRIu32 " stages (%s layers of %s) on %" PRIu32
+    char *text = xasprintf("%" PRIu32 " stages (%s layers%s%s) on %" PRIu32
                            " ranks, %s, %" PRIu32 " microbatches",
-                           r->split.stages, layers, r->prefix, r->split.ranks,
-                           pipe_schedule_name(r->kind), r->microbatches);
+                           r->split.stages, layers,
+                           *r->prefix ? " of " : ", by repetition", r->prefix,
+                           r->split.ranks, pipe_schedule_name(r->kind),
+                           r->microbatches);
 
     free(layers);
     return text;
@@ -69,7 +73,7 @@ static void note_row(struct result *result, const struct stages_report *r,
                      uint32_t stage)
 {
     const struct stages_report_row *row = &r->rows[stage];
-    char bytes[32], left[64] = "", sent[64] = "";
+    char bytes[32], left[64] = "", sent[64] = "", held[64] = "";
 
     if (row->activation_bytes)
         snprintf(
@@ -78,19 +82,37 @@ static void note_row(struct result *result, const struct stages_report *r,
     if (row->sent_bytes)
         snprintf(sent, sizeof sent, "; sends %s",
                  units_format_bytes(row->sent_bytes, bytes, sizeof bytes));
+    if (row->parameters)
+        snprintf(held, sizeof held, "%" PRIu64 " parameters; ",
+                 row->parameters);
     result_note(result,
-                "stage %" PRIu32 ", rank %" PRIu32 ": %" PRIu64
-                " parameters; at most %" PRIu32 " microbatches in flight%s%s",
-                stage, row->rank, row->parameters, row->in_flight, left, sent);
+                "stage %" PRIu32 ", rank %" PRIu32
+                ": %sat most %" PRIu32 " microbatches in flight%s%s",
+                stage, row->rank, held, row->in_flight, left, sent);
 }
+
+/* What was made of the recording. */
+struct made {
+    struct stages_report stages;
+    struct replicas_report replicas; /* of the last stage; steps 0: none */
+};
 
 static void note_all(struct result *result, const void *what)
 {
-    const struct stages_report *r = what;
+    const struct made *made = what;
+    const struct stages_report *r = &made->stages;
+
+    bool marked = r->rows[0].parameters > 0;
 
     for (uint32_t s = 0; s < r->split.stages; s++)
         note_row(result, r, s);
-    if (r->recorded == 1 && r->microbatches > 1)
+    if (!marked)
+        result_note(result,
+                    "the profile does not say which gradients there are: the "
+                    "optimizer's times are those of the share of the layers, "
+                    "and no kernels that add gradients are put in "
+                    "(record_shapes=True)");
+    if (r->recorded == 1 && r->microbatches > 1 && marked)
         result_note(result,
                     "a step of the recording has one microbatch; the sums of "
                     "the following ones' gradients are put at the end of each "
@@ -109,6 +131,8 @@ static void note_all(struct result *result, const void *what)
                         "a script does beside (scaling gradients, clipping by "
                         "the norm of all stages, joining outputs), is not in "
                         "the recording");
+    if (made->replicas.steps)
+        replay_replicas_note(result, &made->replicas);
 }
 
 /* The ranks' recordings in the folder TO, made of that of one GPU, or of a
@@ -120,6 +144,11 @@ static int change_all(const struct run *run, const struct stages_change *change,
     const char **paths;
     int rc;
 
+    if (run->count > 1 && replay_is_profile(run->traces[0].path))
+        return err_set(err,
+                       "--change: stages are made of the profile of one rank, "
+                       "and this has %zu: import one of them alone",
+                       run->count);
     if (run->count == 1)
         return stages_change(change, run->traces[0].path, path_in, to, report,
                              err);
@@ -134,6 +163,44 @@ static int change_all(const struct run *run, const struct stages_change *change,
     return rc ? -1 : 0;
 }
 
+/* Each stage's gradients are averaged over the ranks of P that have it. */
+static int replicas_make(const struct replay_profile *p, const char *folder,
+                         struct made *made, struct err *err)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+
+    for (uint32_t rank = 0; rank < made->stages.split.ranks; rank++) {
+        const struct replicas replicas = {p->data_parallel, rank};
+        run_trace_path(folder, rank, from, sizeof from);
+        snprintf(to, sizeof to, "%.*s/wider", PATH_MAX - 16, folder);
+        if (replicas_change(&replicas, from, to, &made->replicas, err))
+            return -1;
+        if (made->replicas.collectives)
+            return err_set(err,
+                           "--dp: the profile has collectives that may "
+                           "average gradients already: --dp without "
+                           "--change stages=P prices them for other widths");
+        if (rename(to, from))
+            return err_set(err, "%s: %m", from);
+    }
+    return 0;
+}
+
+/* "..., on each of 8 replicas" */
+static char *describe_all(const struct replay_profile *p,
+                          const struct made *made)
+{
+    char *stages = describe(&made->stages);
+    char *text =
+        made->replicas.steps
+            ? xasprintf("%s, of each %" PRIu32 " under DistributedDataParallel",
+                        stages, p->data_parallel)
+            : xasprintf("%s", stages);
+
+    free(stages);
+    return text;
+}
+
 int replay_stages(const struct replay_profile *p,
                   const struct replay_stages *stages, struct err *err)
 {
@@ -141,17 +208,23 @@ int replay_stages(const struct replay_profile *p,
                                    .schedule = stages->schedule,
                                    .microbatches = stages->microbatches,
                                    .node_ranks = stages->node_ranks};
-    struct stages_report report;
+    struct made made = {.replicas = {.steps = 0}};
+    struct replay_profile alone = *p;
     struct scratch scratch;
     int status = CMD_RUN_FAILED;
 
     if ((!change.node_ranks && node_width(p, &change.node_ranks, err)) ||
         scratch_make(&scratch, err))
         return CMD_RUN_FAILED;
-    if (!change_all(p->run, &change, scratch.path, &report, err)) {
-        char *changed = describe(&report);
-        status = replay_profile_changed(p, scratch.path, changed, note_all,
-                                        &report, err);
+    int rc = change_all(p->run, &change, scratch.path, &made.stages, err);
+    if (!rc && !p->why && p->data_parallel) {
+        alone.data_parallel = 0; /* the collectives have the width */
+        rc = replicas_make(p, scratch.path, &made, err);
+    }
+    if (!rc) {
+        char *changed = describe_all(p, &made);
+        status = replay_profile_changed(&alone, scratch.path, changed, note_all,
+                                        &made, err);
         free(changed);
     }
     scratch_remove(&scratch);

@@ -195,8 +195,8 @@ void comm_log_op(struct comm_log *log, const struct op *op)
         comm_add(log, c->communicator, c->rank, c->ranks);
         call.comm = (uint32_t)log->comm_count - 1;
     }
-    if (call.kind == COMM_PAIR && log->imported)
-        call.kind = COMM_OTHER;
+    if (call.kind == COMM_PAIR && log->imported && op->measured)
+        call.kind = COMM_OTHER; /* a profile's names no peer */
     if (call.kind == COMM_PAIR)
         parts_add(log, op, &call);
     xgrow(&log->calls, log->call_count, &log->call_capacity,
