@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An imported profile cut into what a pipeline's stages do. It names no modules:
+ * An imported profile cut into what a pipeline's stages do. It names no
+ * modules:
  *
- *   a step of the profile   . embed a b c a b c a b c head | loss c' b' a' ...
- *   its layers                     [     ][     ][     ]        [       ]
- *   the host's thread       ........... the script's ..... | autograd's ..
+ *   a step of the profile   embed a b c a b c a b c head | loss c' b' a' ...
+ *   its layers                   [     ][     ][     ]         [       ]
+ *   the host's thread       ......... the script's ..... | autograd's ....
  *
- * Layers are what repeats, the backward is what autograd's thread launches. Where
- * in a layer what repeats begins is not known: a layer may have an operation or
- * two of its neighbour's. */
+ * Layers are what repeats, the backward is what autograd's thread launches.
+ * Where in a layer what repeats begins is not known: a layer may have an
+ * operation or two of its neighbour's. */
 #ifndef MEMSIM_MEMSIM_CHANGE_PIPE_PROFILE_H
 #define MEMSIM_MEMSIM_CHANGE_PIPE_PROFILE_H
 
