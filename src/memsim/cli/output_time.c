@@ -392,6 +392,17 @@ static const struct comm_log **job_logs(const struct job *j)
     return logs;
 }
 
+static int write_chakra(const struct job *j, struct err *err)
+{
+    const struct comm_log **logs = job_logs(j);
+    const struct chakra_job job = {j->result, logs, j->count,
+                                   j->t->options->chakra};
+    int rc = chakra_write(&job, err);
+
+    free(logs);
+    return rc;
+}
+
 static void note_network(const struct job *j)
 {
     const struct cluster *c = &j->t->cluster;
@@ -760,7 +771,7 @@ int output_time_job(const struct output_time *t, struct result *result,
                                                     j.count, result, err))
         rc = -1;
     if (!rc && t->options->chakra)
-        rc = chakra_write(result, t->options->chakra, err);
+        rc = write_chakra(&j, err);
     free(timed);
     job_fini(&j);
     return rc ? -1 : 0;

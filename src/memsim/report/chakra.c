@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Fields are those of mlcommons/chakra's schema/protobuf/et_def.proto; a file
  * is a GlobalMetadata and then Nodes, each after its length. Attributes are
- * named as ASTRA-sim reads them (is_cpu_op, comm_type, comm_size,
- * tensor_size). */
+ * named as ASTRA-sim reads them (is_cpu_op, comm_type, comm_size, comm_src,
+ * comm_dst, comm_tag, pg_name, tensor_size). */
 #include "memsim/report/chakra.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 
 #include "common/base/text_clean.h"
 #include "common/base/xmalloc.h"
+#include "memsim/report/chakra_comm.h"
 #include "memsim/time/time_log.h"
 
 #define SCHEMA "0.0.4"
@@ -126,6 +127,16 @@ static void message_write(struct message *m, FILE *out)
 
 /* --- nodes ---------------------------------------------------------------- */
 
+/* A rank's file. */
+struct file {
+    const struct result *result;
+    const struct time_log *log;
+    unsigned rank;
+    const struct comm_log *comms; /* NULL: not known */
+    const struct chakra_groups *groups;
+    struct map *tags; /* of messages, by their ends */
+};
+
 static uint64_t op_id(uint64_t tag)
 {
     return 2 * tag;
@@ -192,33 +203,28 @@ static size_t ids_of(const struct time_log *log, const uint64_t *tags,
     return found;
 }
 
-static void put_op(struct message *m, const struct time_log *log,
-                   const struct simulation_op *op)
+/* Its number, name and type, and what it waits for. */
+static void put_start(struct message *m, const struct time_log *log,
+                      const struct simulation_op *op, uint64_t id,
+                      const char *name, enum node_type type)
 {
     const struct sim_done *d = &op->done;
     const uint64_t tags[] = {d->before_tag, d->event_tag,
                              d->cause == SIM_BY_PEER ? 0 : d->cause_tag};
     uint64_t ids[3], call = call_id(op->call);
-    char name[1024];
 
-    time_log_op_name(op, &log->names, name, sizeof name);
-    enum node_type type = op_type(name, op);
-    put_number(m, 1, op_id(d->tag));
+    put_number(m, 1, id);
     put_text(m, 2, name);
     put_number(m, 3, type);
     put_numbers(m, 4, &call, time_log_call(log, op->call) != NULL);
     put_numbers(m, 5, ids, ids_of(log, tags, 3, ids));
-    put_times(m, d->start_ns, d->end_ns);
+}
+
+static void put_end(struct message *m, const struct time_log *log,
+                    const struct simulation_op *op)
+{
     put_attribute(m, "is_cpu_op", VALUE_BOOL, 0);
     put_attribute(m, "stream", VALUE_UINT64, op->stream);
-    if (type >= NODE_COMM_SEND)
-        put_attribute(m, "comm_size", VALUE_INT64, op->bytes);
-    if (type == NODE_COMM_COLL)
-        put_attribute(m, "comm_type", VALUE_INT64, collective_type(name));
-    if (type < NODE_COMM_SEND && op->bytes)
-        put_attribute(m, "tensor_size", VALUE_UINT64, op->bytes);
-    if (type == NODE_COMP)
-        put_attribute(m, "num_ops", VALUE_INT64, (uint64_t)op->price.flops);
     put_text_attribute(m, 10, "operator",
                        trace_names_get(&log->names, op->operator));
     if (op->module) {
@@ -226,6 +232,120 @@ static void put_op(struct message *m, const struct time_log *log,
         put_text_attribute(m, 10, "module", module);
         free(module);
     }
+}
+
+/* The call of F's rank that OP is; NULL: it is not known. */
+static const struct comm_call *call_of(const struct file *f,
+                                       const struct simulation_op *op)
+{
+    if (op->kind != OP_COLLECTIVE || !f->comms || f->comms->imported ||
+        op->shape[0] >= f->comms->call_count)
+        return NULL;
+    return &f->comms->calls[op->shape[0]];
+}
+
+static void put_group(struct message *m, uint32_t group)
+{
+    char number[16];
+
+    snprintf(number, sizeof number, "%u", group);
+    if (group)
+        put_text_attribute(m, 10, "pg_name", number);
+}
+
+static void put_collective(struct message *m, const struct file *f,
+                           const struct simulation_op *op, const char *name)
+{
+    const struct comm_call *call = call_of(f, op);
+
+    put_attribute(m, "comm_type", VALUE_INT64, collective_type(name));
+    if (call && call->comm < f->comms->comm_count)
+        put_group(m, chakra_groups_number(f->groups,
+                                          &f->comms->comms[call->comm]));
+}
+
+static void put_op(struct message *m, const struct file *f,
+                   const struct simulation_op *op)
+{
+    const struct sim_done *d = &op->done;
+    char name[1024];
+
+    time_log_op_name(op, &f->log->names, name, sizeof name);
+    enum node_type type = op_type(name, op);
+    put_start(m, f->log, op, op_id(d->tag), name, type);
+    put_times(m, d->start_ns, d->end_ns);
+    if (type >= NODE_COMM_SEND)
+        put_attribute(m, "comm_size", VALUE_INT64, op->bytes);
+    if (type == NODE_COMM_COLL)
+        put_collective(m, f, op, name);
+    if (type < NODE_COMM_SEND && op->bytes)
+        put_attribute(m, "tensor_size", VALUE_UINT64, op->bytes);
+    if (type == NODE_COMP)
+        put_attribute(m, "num_ops", VALUE_INT64, (uint64_t)op->price.flops);
+    put_end(m, f->log, op);
+}
+
+/* --- messages ------------------------------------------------------------- */
+
+#define PARTS_AT 48 /* bits: above those of any operation's number */
+
+static void put_message(struct message *m, const struct file *f,
+                        const struct simulation_op *op, uint64_t id,
+                        const struct chakra_message *message, uint32_t group)
+{
+    put_start(m, f->log, op, id, message->receive ? "ncclRecv" : "ncclSend",
+              message->receive ? NODE_COMM_RECV : NODE_COMM_SEND);
+    put_times(m, op->done.start_ns, op->done.end_ns);
+    put_attribute(m, "comm_size", VALUE_INT64, message->bytes);
+    put_attribute(m, "comm_src", VALUE_INT64, message->from);
+    put_attribute(m, "comm_dst", VALUE_INT64, message->to);
+    put_attribute(m, "comm_tag", VALUE_INT64, message->tag);
+    put_group(m, group);
+    put_end(m, f->log, op);
+}
+
+/* What joins COUNT messages, IDS, of one call: later nodes wait for it. */
+static void put_join(struct message *m, const struct file *f,
+                     const struct simulation_op *op, const uint64_t *ids,
+                     size_t count)
+{
+    put_number(m, 1, op_id(op->done.tag));
+    put_text(m, 2, "ncclGroupEnd");
+    put_number(m, 3, NODE_COMP);
+    put_numbers(m, 5, ids, count);
+    put_times(m, op->done.end_ns, op->done.end_ns);
+    put_end(m, f->log, op);
+}
+
+/* A call of sends and receives: a node for each, and one that joins them.
+ * Returns false where OP is none, or its other ends are not known. */
+static bool write_messages(struct message *m, const struct file *f,
+                           const struct simulation_op *op, FILE *out)
+{
+    const struct comm_call *call = call_of(f, op);
+
+    if (!call || call->kind != COMM_PAIR || call->comm >= f->comms->comm_count)
+        return false;
+    const struct comm *comm = &f->comms->comms[call->comm];
+    uint32_t group = chakra_groups_number(f->groups, comm);
+    uint64_t *ids = xcalloc(call->part_count + 1, sizeof *ids);
+    size_t count = 0;
+    for (uint32_t i = 0; group && i < call->part_count; i++) {
+        const struct op_part *part = &f->comms->parts[call->part_first + i];
+        struct chakra_message message;
+
+        if (!chakra_message_of(f->groups, comm, part, f->tags, &message))
+            continue;
+        ids[count] = op_id(op->done.tag) | (uint64_t)(i + 1) << PARTS_AT;
+        put_message(m, f, op, ids[count++], &message, group);
+        message_write(m, out);
+    }
+    if (group) {
+        put_join(m, f, op, ids, count);
+        message_write(m, out);
+    }
+    free(ids);
+    return group > 0;
 }
 
 static void put_call(struct message *m, const struct time_log *log,
@@ -245,12 +365,6 @@ static void put_call(struct message *m, const struct time_log *log,
 }
 
 /* --- the file ------------------------------------------------------------- */
-
-struct file {
-    const struct result *result;
-    const struct time_log *log;
-    unsigned rank;
-};
 
 static void put_head(struct message *m, const struct file *f)
 {
@@ -307,8 +421,13 @@ static void put_all(const void *report, const struct report_style *style,
     put_head(&m, f);
     message_write(&m, out);
     for (size_t i = 0; i < count; i++) {
-        if (order[i].is_op)
-            put_op(&m, log, &log->ops[order[i].i]);
+        const struct simulation_op *op =
+            order[i].is_op ? &log->ops[order[i].i] : NULL;
+
+        if (op && write_messages(&m, f, op, out))
+            continue;
+        if (op)
+            put_op(&m, f, op);
         else
             put_call(&m, log, &log->calls[order[i].i]);
         message_write(&m, out);
@@ -317,31 +436,68 @@ static void put_all(const void *report, const struct report_style *style,
     free(order);
 }
 
-int chakra_write(const struct result *result, const char *directory,
-                 struct err *err)
+static int make_directory(const char *directory, struct err *err)
 {
-    static const struct report_ops ops = {.write = put_all};
     struct stat st;
-    int rc = 0;
 
     if (mkdir(directory, 0777) &&
         (errno != EEXIST || stat(directory, &st) || !S_ISDIR(st.st_mode)))
         return err_set(err, "--chakra: %s: cannot make this directory: %s",
                        directory, strerror(errno));
+    return 0;
+}
+
+/* A rank's first process. */
+static bool is_first(const struct result *result, size_t i)
+{
+    for (size_t j = 0; j < i; j++)
+        if (result->timelines[j].rank == result->timelines[i].rank)
+            return false;
+    return true;
+}
+
+static const struct comm_log *log_of(const struct chakra_job *job,
+                                     unsigned rank)
+{
+    for (size_t i = 0; i < job->count; i++)
+        if (job->logs[i]->rank == rank)
+            return job->logs[i];
+    return NULL;
+}
+
+static int write_rank(const struct chakra_job *job,
+                      const struct chakra_groups *groups,
+                      const struct result_timeline *t, struct err *err)
+{
+    struct map tags = {0};
+    const struct file file = {job->result,           t->log, t->rank,
+                              log_of(job, t->rank), groups, &tags};
+    static const struct report_ops ops = {.write = put_all};
+    char *path = xasprintf("%s/chakra.%u.et", job->directory, t->rank);
+    int rc = report_write(&ops, &file, path, err);
+
+    free(path);
+    map_fini(&tags);
+    return rc;
+}
+
+int chakra_write(const struct chakra_job *job, struct err *err)
+{
+    const struct result *result = job->result;
+    struct chakra_groups groups = {NULL};
+
+    if (make_directory(job->directory, err))
+        return -1;
     if (!result->timeline_count)
         return err_set(err, "--chakra: no operation of a GPU was timed: there "
                             "is nothing to write");
-    for (size_t i = 0; i < result->timeline_count && !rc; i++) {
-        const struct result_timeline *t = &result->timelines[i];
-        const struct file file = {result, t->log, t->rank};
-        bool again = false;
-        for (size_t j = 0; j < i; j++) /* a rank's first process */
-            again = again || result->timelines[j].rank == t->rank;
-        if (again)
-            continue;
-        char *path = xasprintf("%s/chakra.%u.et", directory, t->rank);
-        rc = report_write(&ops, &file, path, err);
-        free(path);
-    }
+    chakra_groups_add(&groups, job->logs, job->count);
+    char *path = xasprintf("%s/groups.json", job->directory);
+    int rc = chakra_groups_write(&groups, path, err);
+    for (size_t i = 0; i < result->timeline_count && !rc; i++)
+        if (is_first(result, i))
+            rc = write_rank(job, &groups, &result->timelines[i], err);
+    free(path);
+    chakra_groups_fini(&groups);
     return rc;
 }

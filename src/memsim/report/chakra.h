@@ -5,12 +5,19 @@
 #ifndef MEMSIM_MEMSIM_REPORT_CHAKRA_H
 #define MEMSIM_MEMSIM_REPORT_CHAKRA_H
 
+#include "memsim/cluster/comm_log.h"
 #include "memsim/report/report.h"
 
-/* Writes the timelines of RESULT to DIRECTORY, which is made where it is
- * missing: chakra.RANK.et for each rank, as ASTRA-sim names them. Returns 0 or
- * -1. */
-int chakra_write(const struct result *result, const char *directory,
-                 struct err *err);
+struct chakra_job {
+    const struct result *result;
+    const struct comm_log *const *logs; /* of its ranks */
+    size_t count;
+    const char *directory;
+};
+
+/* Writes the timelines of JOB to its directory, which is made where it is
+ * missing: chakra.RANK.et for each rank, as ASTRA-sim names them, and
+ * groups.json, which ranks each group has. Returns 0 or -1. */
+int chakra_write(const struct chakra_job *job, struct err *err);
 
 #endif
