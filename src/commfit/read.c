@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finding out what a file is. */
 #include "commfit/read.h"
+#include "commfit/read_astra.h"
 #include "commfit/read_flight.h"
 #include "commfit/read_inspector.h"
 #include "commfit/unzip.h"
@@ -22,6 +23,7 @@ enum format {
     FORMAT_CSV,
     FORMAT_LOG,
     FORMAT_PROMETHEUS,
+    FORMAT_ASTRA,
     FORMAT_JSON,
     FORMAT_BINARY,
 };
@@ -83,6 +85,8 @@ static enum format format_of(const char *text, size_t length)
         return FORMAT_JSON;
     if (inspector_is_text(text))
         return FORMAT_PROMETHEUS;
+    if (astra_is_text(text))
+        return FORMAT_ASTRA;
     return looks_like_csv(text) ? FORMAT_CSV : FORMAT_LOG;
 }
 
@@ -99,6 +103,7 @@ static int (*const readers[])(struct bench *, struct lines *, struct err *) = {
     [FORMAT_CSV] = read_csv,
     [FORMAT_LOG] = read_log,
     [FORMAT_PROMETHEUS] = read_inspector_text,
+    [FORMAT_ASTRA] = read_astra,
 };
 
 static int read_lines(struct bench *b, FILE *file, const char *path,

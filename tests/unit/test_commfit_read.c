@@ -71,6 +71,42 @@ TEST(reads_its_own_csv)
     bench_fini(&b);
 }
 
+/* Each run's slowest rank; runs that were cut, of one rank, or that nobody can
+ * tell, do not count. */
+TEST(reads_astra_sims_output)
+{
+    struct err err = {""};
+    struct bench b;
+
+    CHECK(!read_text(
+        &b, "astra.log",
+        "# astra-sim: all_reduce nodes=1 gpus_per_node=2 size_bytes=1048576\n"
+        "[2026-03-01 10:00:00.000] [workload] [info] sys[0] finished, 41000 "
+        "cycles, exposed communication 41000 cycles.\n"
+        "[2026-03-01 10:00:00.000] [workload] [info] sys[1] finished, 42500 "
+        "cycles, exposed communication 42500 cycles.\n"
+        "# astra-sim: all_reduce nodes=1 gpus_per_node=2 size_bytes=2097152\n"
+        "sys[0] finished, 83000 cycles, exposed communication 1 cycles.\n"
+        "sys[1] finished, 83000 cycles, exposed communication 1 cycles.\n"
+        "# astra-sim: all_reduce nodes=1 gpus_per_node=2 size_bytes=4194304\n"
+        "sys[0] finished, 166000 cycles, exposed communication 1 cycles.\n"
+        "# astra-sim: all_reduce nodes=1 gpus_per_node=2 size_bytes=8388608\n"
+        "# astra-sim: all_reduce nodes=1 gpus_per_node=1 size_bytes=8388608\n"
+        "sys[0] finished, 1 cycles, exposed communication 1 cycles.\n"
+        "# astra-sim: all_sorts nodes=1 gpus_per_node=2 size_bytes=8\n",
+        &err));
+    CHECK_UINT(b.rows, 2);
+    CHECK_UINT(b.points[0].bytes, 1048576);
+    CHECK_UINT(b.points[0].gpus, 2);
+    CHECK_NEAR(b.points[0].us[0], 42.5, 1e-9);
+    CHECK_NEAR(b.points[1].us[0], 83, 1e-9);
+    CHECK_UINT(b.dropped[BENCH_WORLD], 1);
+    CHECK_UINT(b.dropped[BENCH_NO_TIME], 1);
+    CHECK_UINT(b.dropped[BENCH_ONE_RANK], 1);
+    CHECK_UINT(b.dropped[BENCH_UNREADABLE], 1);
+    bench_fini(&b);
+}
+
 TEST(names_why_a_row_is_dropped)
 {
     CHECK_UINT(
