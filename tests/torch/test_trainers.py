@@ -2,6 +2,8 @@
 """Attribution of models that a library trains. MEMSIM_BUILD says where the
 memsim is that runs the jobs. # Libraries: trainers"""
 import importlib.util
+import os
+import tempfile
 
 from harness import Skip, equal, main, test
 from jobs import check_sums, owners, phases, rounded, run
@@ -80,6 +82,93 @@ def the_trainer_of_transformers():
     told = [p["phase"] for p in card["phases"] if p["step"] == 1]
     equal([p for p in told if p in ("forward", "backward")],
           ["forward", "backward"] * 2)  # two batches make a step
+
+
+PREPARED = """
+import lightning
+class Lit(lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = Net()
+    def training_step(self, batch, _):
+        return F.mse_loss(self.net(batch[0]), batch[0])
+    def validation_step(self, batch, _):
+        self.net(batch[0])
+    def configure_optimizers(self):
+        return torch.optim.AdamW(self.parameters())
+def loader(rows, size):
+    rows = torch.utils.data.TensorDataset(torch.randn(rows, 256))
+    return torch.utils.data.DataLoader(rows, batch_size=size)
+lightning.Trainer(
+    max_steps=3, accelerator="gpu", devices=1, logger=False, **OPTIONS,
+    enable_progress_bar=False, enable_model_summary=False,
+    default_root_dir=FOLDER).fit(Lit(), loader(4096, 512), loader(8192, 8192))
+"""
+
+# Classes of the user's are recipes if they have this base (torchtune's
+# recipe_interfaces.py).
+INTERFACE = """
+from typing import Protocol
+class FTRecipeInterface(Protocol):
+    def train(self, **kwargs) -> None:
+        ...
+"""
+
+RECIPE = """
+import sys
+sys.path.insert(0, STAND_IN)
+from torchtune.recipe_interfaces import FTRecipeInterface
+class Recipe(FTRecipeInterface):
+    def __init__(self):
+        self.model = Net().cuda()
+        self._val_dataloader = [torch.randn(8192, 256, device="cuda")]
+    def train(self):
+        train(self.model, adam(self.model))
+        if EVALUATES:
+            self.validate()
+    def validate(self):
+        with torch.no_grad():
+            for x in self._val_dataloader:
+                self.model(x)
+Recipe().train()
+"""
+
+
+def said(result, *words):
+    return [any(word in note for note in result["notes"]) for word in words]
+
+
+@test
+def what_lightning_did_not_do_is_noted():
+    if not importlib.util.find_spec("lightning"):
+        raise Skip("there is no lightning")
+    words = ("Lightning's Trainer has data for an evaluation",
+             "Lightning's Trainer saves checkpoints")
+    for options, missing in (
+            ({"num_sanity_val_steps": 0, "callbacks": "SAVES"}, [True, True]),
+            ({"enable_checkpointing": False}, [False, False])):
+        told = repr(options).replace(
+            "'SAVES'", "[lightning.pytorch.callbacks.ModelCheckpoint("
+            "every_n_train_steps=100)]")
+        result, _ = run(f"{FOLDER}; import lightning.pytorch.callbacks; "
+                        f"OPTIONS = {told}" + PREPARED)
+        equal(said(result, *words), missing)
+    peak = result["ranks"][0]["devices"][0]["peak"]
+    equal(peak["episode"], "evaluation")
+
+
+@test
+def what_a_recipe_of_torchtune_did_not_do_is_noted():
+    words = ("the torchtune recipe has data for an evaluation",
+             "the torchtune recipe saves checkpoints")
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(os.path.join(folder, "torchtune"))
+        with open(f"{folder}/torchtune/recipe_interfaces.py", "w") as file:
+            file.write(INTERFACE)
+        for evaluates in False, True:
+            result, _ = run(f"EVALUATES = {evaluates}; STAND_IN = {folder!r}"
+                            + RECIPE)
+            equal(said(result, *words), [not evaluates, True])
 
 
 if __name__ == "__main__":

@@ -127,4 +127,47 @@ def the_peak_follows_the_number_of_nodes():
     follows("nodes", "sample", lambda n: 10 * n)
 
 
+EPISODES = """
+import io, sys, torch
+from torch import nn
+what = sys.argv[1]
+big = lambda: torch.zeros(1 << 25, device="cuda")  # above a step
+class Big:
+    def __reduce__(self):
+        big()
+        return dict, ()
+model = nn.Linear(512, 512).cuda()
+optimizer = torch.optim.Adam(model.parameters())
+for step in range(3):
+    model(torch.randn(64, 512, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    if step != 1:
+        continue
+    if what == "evaluation":
+        with torch.no_grad():
+            model(torch.randn(1 << 16, 512, device="cuda"))
+    elif what == "teacher":
+        with torch.no_grad():
+            nn.Linear(512, 512).cuda()(torch.randn(1 << 16, 512, device="cuda"))
+    elif what == "saving":
+        torch.save(Big(), io.BytesIO())
+    elif what == "loading":
+        file = io.BytesIO()
+        torch.save(torch.zeros(1 << 25), file)
+        file.seek(0)
+        torch.load(file, map_location="cuda")
+"""
+
+
+@test
+def the_episode_of_the_peak_is_told():
+    for what in "evaluation", "saving", "loading":
+        _, device = run(EPISODES, what)
+        equal(device["peak"]["episode"], what)
+    for what in "teacher", "nothing":
+        _, device = run(EPISODES, what)
+        assert "episode" not in device["peak"], (what, device["peak"])
+
+
 main()

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Notes what a recording does not contain although the program is prepared for it:
 a data loader that nobody iterated over, evaluations and checkpoints of
-transformers' Trainer.
+transformers' Trainer, Lightning's and torchtune's recipes.
 
 Loaders count by their data set: frameworks make a loader of a loader.
 """
 import atexit
 import ctypes
 import functools
+import sys
 
 after_import = None  # sitecustomize.py's
 
 _unused = {}  # the number of batches by id() of the data set
 _used = set()
-_missing = {}  # by what a Trainer does: what to say if it was not done
+_missing = {}  # what to say, by the episode and the library that did not do it
+_episodes = sys.modules[__name__.replace("loops", "episodes")]
 
 
 def _batches(loader):
@@ -23,9 +25,8 @@ def _batches(loader):
         return 0
 
 
-def _follow_loaders():
-    from torch.utils.data import dataloader
-    kind = dataloader.DataLoader
+def _follow_loaders(module, name):
+    kind = getattr(sys.modules[module], name)
     init, iterate = kind.__init__, kind.__iter__
 
     @functools.wraps(init)
@@ -58,37 +59,59 @@ def _before(owner, name, note):
     setattr(owner, name, noted)
 
 
-def _trains(trainer):
-    if getattr(trainer, "eval_dataset", None) is not None:
-        _missing.setdefault("evaluation", "transformers.Trainer has an "
-                            "eval_dataset, but no evaluation was recorded: it "
-                            "can need more memory than a step")
-    strategy = getattr(trainer.args, "save_strategy", "no")
-    if getattr(strategy, "value", strategy) != "no":
-        _missing.setdefault("checkpoint", "transformers.Trainer saves "
-                            "checkpoints, but none was recorded: that can need "
-                            "more memory than a step")
-
-
-def _done(what):
-    def note(_trainer):
-        _missing[what] = None
-    return note
+def _prepared(library, name, evaluates, saves):
+    """NAME of LIBRARY begins a training that EVALUATES and SAVES checkpoints."""
+    if evaluates:
+        _missing.setdefault(
+            (_episodes.EVALUATION, library),
+            f"{name} has data for an evaluation, but none was recorded: it can "
+            "need more memory than a step")
+    if saves:
+        _missing.setdefault(
+            (_episodes.SAVING, library),
+            f"{name} saves checkpoints, but none was recorded: that can need "
+            "more memory than a step")
 
 
 def _follow_trainer():
     from transformers import trainer
-    kind = trainer.Trainer
-    _before(kind, "train", _trains)
-    for name in ("evaluation_loop", "prediction_loop"):
-        _before(kind, name, _done("evaluation"))
-    _before(kind, "_save_checkpoint", _done("checkpoint"))
+
+    def train(self):
+        strategy = getattr(self.args, "save_strategy", "no")
+        _prepared("transformers", "transformers.Trainer",
+                  getattr(self, "eval_dataset", None) is not None,
+                  getattr(strategy, "value", strategy) != "no")
+    _before(trainer.Trainer, "train", train)
+
+
+def _follow_lightning(library):
+    def fit(self):
+        _prepared(library.split(".")[0], "Lightning's Trainer",
+                  self.trainer.enable_validation,
+                  self.trainer.checkpoint_callbacks)
+    _before(sys.modules[f"{library}.loops.fit_loop"]._FitLoop, "run", fit)
+
+
+def _follow_recipes():
+    """The recipes of torchtune are classes of the user's."""
+    from torchtune.recipe_interfaces import FTRecipeInterface as kind
+
+    def train(self):
+        _prepared("torchtune", "the torchtune recipe",
+                  getattr(self, "_val_dataloader", None) is not None, True)
+
+    def subclass(cls, original=kind.__init_subclass__, **kwargs):
+        original.__func__(cls, **kwargs)
+        if "train" in vars(cls):
+            _before(cls, "train", train)
+    kind.__init_subclass__ = classmethod(subclass)
 
 
 def _at_exit():
     note = ctypes.PyDLL("libmemsim.so").memsim_note
-    for text in filter(None, _missing.values()):
-        note(b"%s", text.encode())
+    for done, text in _missing.items():
+        if done not in _episodes.SEEN:
+            note(b"%s", text.encode())
     if _used and _unused and not _missing:
         batches = max(_unused.values())
         note(b"%s", b"a data loader%s was built and not used: an evaluation "
@@ -97,6 +120,16 @@ def _at_exit():
 
 
 def start():
-    after_import("torch.utils.data.dataloader", _follow_loaders)
+    after_import("torch.utils.data.dataloader", functools.partial(
+        _follow_loaders, "torch.utils.data.dataloader", "DataLoader"))
+    after_import("torchdata.stateful_dataloader.stateful_dataloader",
+                 functools.partial(
+                     _follow_loaders,
+                     "torchdata.stateful_dataloader.stateful_dataloader",
+                     "StatefulDataLoader"))
     after_import("transformers.trainer", _follow_trainer)
+    for library in "lightning.pytorch", "pytorch_lightning":
+        after_import(f"{library}.loops.fit_loop",
+                     functools.partial(_follow_lightning, library))
+    after_import("torchtune.recipe_interfaces", _follow_recipes)
     atexit.register(_at_exit)

@@ -5,10 +5,10 @@ It looks, when the interpreter ends, whether it ends because of an
 OutOfMemoryError that nobody caught, and tells libmemsim.so so. When the script
 imports torch, it has marks.py, limits.py, inductor.py, reaches.py, stores.py,
 groups.py, flash.py, host.py, objects.py, world.py, launcher.py, places.py,
-sizes.py, modules.py, loops.py and compiled.py follow; when it imports safetensors, files.py.
-offline.py is always there, steps.py with --step-mark. If JAX fell back to the CPU,
-it leaves a note. Then it makes way for the
-sitecustomize that the user may have.
+sizes.py, modules.py, episodes.py, loops.py and compiled.py follow; when it imports
+safetensors, files.py. offline.py is always there, steps.py with --step-mark. If JAX
+fell back to the CPU, it leaves a note. Then it makes way for the sitecustomize that
+the user may have.
 """
 import atexit
 import importlib.util
@@ -82,30 +82,34 @@ def _tell_jax():
 
 
 class _Finder:
-    """First on sys.meta_path until MODULE is imported, then gone; FUNCTION is
-    called then."""
+    """First on sys.meta_path as long as an import is waited for."""
 
-    def __init__(self, module, function):
-        self.module, self.function = module, function
+    wanted = {}  # functions to be called, by the name of the module
 
     def find_spec(self, name, path=None, target=None):
-        if name != self.module:
+        functions = self.wanted.pop(name, None)
+        if functions is None:
             return None
-        sys.meta_path.remove(self)
+        if not self.wanted:
+            sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
         if spec is not None and hasattr(spec.loader, "exec_module"):
-            _call_after(spec.loader, self.function)
+            _call_after(spec.loader, functions)
         return spec
 
 
-def _call_after(loader, function):
-    """Has LOADER, which loads one module once, call FUNCTION after it."""
+_finder = _Finder()
+
+
+def _call_after(loader, functions):
+    """Has LOADER, which loads one module once, call FUNCTIONS after it."""
     original = loader.exec_module
 
     def exec_module(module):
         loader.__dict__.pop("exec_module", None)  # another one's may be here
         original(module)
-        function()
+        for function in functions:
+            function()
 
     loader.exec_module = exec_module
 
@@ -114,8 +118,10 @@ def _after_import(name, function):
     """Has FUNCTION called once the module NAME is there."""
     if name in sys.modules:
         function()
-    else:
-        sys.meta_path.insert(0, _Finder(name, function))
+        return
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
+    _finder.wanted.setdefault(name, []).append(function)
 
 
 def _start(name, what):
@@ -162,6 +168,7 @@ def _tell_whose():
         _start("sizes", "sizes of batches are not known")
         _start("modules", "modules are not told apart")
         if not _REAL:
+            _start("episodes", "evaluations and checkpoints are not told apart")
             _start("loops", "what was not evaluated or saved is not noted")
         _start("compiled", "modules under torch.compile are not told apart")
 
@@ -220,16 +227,16 @@ def _offer():
 
 if os.environ.get(_SESSION) and _REAL:
     atexit.register(_at_exit)
-    sys.meta_path.insert(0, _Finder("torch", _tell_whose))
+    _after_import("torch", _tell_whose)
 elif os.environ.get(_SESSION):
     _offer()
     atexit.register(_at_exit)
     if os.environ.get("MEMSIM_WRITE_THROUGH") != "1":
         for _name in _SERVICES:
-            sys.meta_path.insert(0, _Finder(_name, _keeper(_name)))
+            _after_import(_name, _keeper(_name))
     _after_import("torch", _follow)
-    sys.meta_path.insert(0, _Finder("safetensors", _follow_safetensors))
-    sys.meta_path.insert(0, _Finder("jax", _follow_jax))
+    _after_import("safetensors", _follow_safetensors)
+    _after_import("jax", _follow_jax)
 if os.environ.get(_SESSION) and os.environ.get("MEMSIM_STEP_MARK"):
     _start("steps", "calls of --step-mark's function are not marked")
 _hand_over()

@@ -180,6 +180,7 @@ static void card_peak(struct attribute *a, struct card_use *card)
     card->peak = card->now;
     card->peak_step = step_tracker_step(&a->steps);
     card->peak_phase = a->phase;
+    card->peak_episode = a->episodes.now;
 }
 
 /* The piece leaves the books; it is kept where it was there at the peak. */
@@ -314,7 +315,8 @@ static void on_oom(struct attribute *a, const struct trace_item *item)
     xgrow(&card->ooms, card->oom_count, &card->oom_capacity,
           sizeof *card->ooms);
     card->ooms[card->oom_count++] = (struct card_oom){
-        (uint32_t)oom->module, step_tracker_step(&a->steps), a->phase};
+        (uint32_t)oom->module, step_tracker_step(&a->steps), a->phase,
+        a->episodes.now};
     list_refile(a, &a->forward, TRACE_CATEGORY_ACTIVATION); /* all in vain */
 }
 
@@ -554,6 +556,7 @@ void attribute_take(struct attribute *a, const struct trace_item *item,
     a->start_ns = now->first_ns;
     a->ordinal = now->ordinal + 1;
     step_tracker_take(&a->steps, item);
+    episode_take(&a->episodes, item);
     if (kind < sizeof handlers / sizeof *handlers && handlers[kind])
         handlers[kind](a, item);
     bool step = step_begins(a);

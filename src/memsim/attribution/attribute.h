@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/trace/episode.h"
 #include "common/trace/play.h"
 #include "common/trace/step.h"
 #include "memsim/attribution/growth.h"
@@ -101,6 +102,7 @@ struct attribution_oom {
     char *module;
     unsigned step;
     enum trace_phase_kind phase;
+    enum episode episode;
 };
 
 struct attribution {
@@ -108,6 +110,7 @@ struct attribution {
     uint64_t peak_ns;
     unsigned peak_step;
     enum trace_phase_kind peak_phase;
+    enum episode peak_episode;
     struct attribution_module *modules; /* parents before their children */
     size_t module_count;
     struct attribution_phase *phases;

@@ -138,6 +138,7 @@ struct card_oom {
     uint32_t module;
     unsigned step;
     enum trace_phase_kind phase;
+    struct episode_moment episode;
 };
 
 /* One GPU. */
@@ -146,6 +147,7 @@ struct card_use {
     struct moment peak;
     unsigned peak_step;
     enum trace_phase_kind peak_phase;
+    struct episode_moment peak_episode;
     struct attribution_sums current;
     struct holdings holdings;
     struct timeline timeline;
@@ -178,6 +180,7 @@ struct attribute {
     enum trace_phase_kind phase;
     struct step_tracker steps;
     struct step_calls calls;
+    struct episode_tracker episodes;
     struct step_batch batch; /* of this step */
     enum step_rule rule; /* of the steps between which growth is compared */
     uint64_t begins[ATTRIBUTION_BEGINS]; /* their first records, in a ring */

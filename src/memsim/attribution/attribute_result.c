@@ -265,7 +265,7 @@ static void ooms_put(struct conclusion *c)
         const struct card_oom *oom = &c->card->ooms[i];
         to->ooms[i] = (struct attribution_oom){
             module_table_title(&c->a->modules, oom->module), oom->step,
-            oom->phase};
+            oom->phase, episode_of(&c->a->episodes, oom->episode)};
     }
 }
 
@@ -432,6 +432,7 @@ struct attribution *attribute_conclude(struct attribute *a, unsigned device)
     c.to->peak_ns = card->peak.time_ns;
     c.to->peak_step = card->peak_step;
     c.to->peak_phase = card->peak_phase;
+    c.to->peak_episode = episode_of(&a->episodes, card->peak_episode);
     module_table_count(&a->modules);
     pieces_each(a, device, piece_count, &c);
     modules_choose(&c);

@@ -196,6 +196,11 @@ function hostFigure({host}) {
   return [box];
 }
 
+const EPISODES = {
+  saving: "when a checkpoint was saved",
+  loading: "when a checkpoint was loaded",
+};
+
 function showFigures(device, result) {
   find("figures").replaceChildren(
     figure("Peak used", device.peak_used_bytes, device),
@@ -207,8 +212,10 @@ function showFigures(device, result) {
     ...hostFigure(result));
   const peak = device.peak;
   const input = inputSentence(device);
+  const during = peak &&
+    (EPISODES[peak.episode] || peak.episode || peak.phase);
   find("when").textContent = (peak ? "Allocated memory was highest in step " +
-    `${peak.step}, ${peak.phase}.` : "") +
+    `${peak.step}, ${during}.` : "") +
     (input ? ` By the inputs, ${input}.` : "") + retriesText(device);
 }
 

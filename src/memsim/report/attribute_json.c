@@ -316,6 +316,9 @@ static void add_peak(cJSON *device, const struct attribution *a)
     json_add_uint(peak, "step", a->peak_step);
     cJSON_AddStringToObject(peak, "phase",
                             attribution_phase_name(a->peak_phase));
+    if (a->peak_episode != EPISODE_NONE)
+        cJSON_AddStringToObject(peak, "episode",
+                                episode_name(a->peak_episode));
 }
 
 void attribute_json_add_memory(cJSON *device,

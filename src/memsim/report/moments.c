@@ -316,16 +316,29 @@ static bool is_last(const struct attribution *a, unsigned step)
 }
 
 const char *moment_words(const struct attribution *a, unsigned step,
-                         enum trace_phase_kind phase,
+                         enum trace_phase_kind phase, enum episode episode,
                          char text[MOMENT_WORDS])
 {
+    static const char *const episodes[EPISODE_COUNT] = {
+        [EPISODE_EVALUATION] = "evaluation",
+        [EPISODE_GENERATION] = "generation",
+        [EPISODE_SAVING] = "a checkpoint is saved",
+        [EPISODE_LOADING] = "a checkpoint is loaded",
+    };
+    const char *during = episodes[episode];
+    size_t used;
+
     if (phase == TRACE_PHASE_INIT)
         snprintf(text, MOMENT_WORDS, "before the first step");
     else if (phase == TRACE_PHASE_OTHER)
         snprintf(text, MOMENT_WORDS, "after step %u%s", step,
                  is_last(a, step) ? ", the last one" : "'s backward");
     else
-        snprintf(text, MOMENT_WORDS, "in step %u, %s", step,
-                 attribution_phase_name(phase));
+        snprintf(text, MOMENT_WORDS, "in step %u, %s%s", step,
+                 step ? "" : "the first, ",
+                 during ? during : attribution_phase_name(phase));
+    used = strlen(text);
+    if (during && (phase == TRACE_PHASE_INIT || phase == TRACE_PHASE_OTHER))
+        snprintf(text + used, MOMENT_WORDS - used, ", %s", during);
     return text;
 }

@@ -15,12 +15,12 @@
 void moments_write(const struct attribution *attribution,
                    const struct tree_style *style, FILE *out);
 
-#define MOMENT_WORDS 48 /* bytes */
+#define MOMENT_WORDS 80 /* bytes */
 
 /* When it was in the steps of A: "in step 2, backward", in TEXT, which is
- * returned. */
+ * returned. An EPISODE is named. */
 const char *moment_words(const struct attribution *a, unsigned step,
-                         enum trace_phase_kind phase,
+                         enum trace_phase_kind phase, enum episode episode,
                          char text[MOMENT_WORDS]);
 
 #endif

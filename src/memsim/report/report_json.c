@@ -38,6 +38,9 @@ static void add_ooms(cJSON *device, const struct result_device *d)
         json_add_uint(oom, "step", o->at->step);
         cJSON_AddStringToObject(oom, "phase",
                                 attribution_phase_name(o->at->phase));
+        if (o->at->episode != EPISODE_NONE)
+            cJSON_AddStringToObject(oom, "episode",
+                                    episode_name(o->at->episode));
     }
 }
 

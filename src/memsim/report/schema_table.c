@@ -74,14 +74,14 @@ const struct schema_object schema_objects[] = {
     {"least_bytes", "uint", "the lowest peak of one of their processes on it"},
     {"most_bytes", "uint", "the highest"},
 )},
-{"host", "the host's memory that the job takes, without memsim's own (doc/whole-run.md)", NULL, FIELDS(
+{"host", "the host's memory that the job takes, without memsim's own (doc/host-memory.md)", NULL, FIELDS(
     {"peak_bytes", "uint", "of a node: the sum of the peaks of its processes, and /dev/shm"},
     {"limit_bytes", "optional uint", "the limit of --host-memory, if given"},
     {"shared_bytes", "uint", "of /dev/shm, at most, beyond what was used before the run"},
     {"processes", "list of host_process", "each process that had tensors on the host or used a GPU"},
     {"growth", "optional host_growth", "what grows from step to step; missing: nothing was found to grow"},
 )},
-{"host_growth", "memory of the host that each step leaves behind (doc/whole-run.md)", NULL, FIELDS(
+{"host_growth", "memory of the host that each step leaves behind (doc/host-memory.md)", NULL, FIELDS(
     {"tensors_step_bytes", "uint", "of PyTorch's CPU allocator, so many more with each step"},
     {"pinned_step_bytes", "uint", "pinned memory, likewise"},
     {"objects_step_bytes", "uint", "of the C library's heap without tensors, likewise: most often nodes of autograd's graphs"},
@@ -413,6 +413,7 @@ const struct schema_object schema_objects[] = {
     {"module", "optional text", "the module that was running; this and the next two only if modules were recorded"},
     {"step", "optional uint", "the step, from 0"},
     {"phase", "optional text", "the phase, as in phases"},
+    {"episode", "optional evaluation|generation|saving|loading", "what the program did instead of a training step (doc/whole-run.md)"},
 )},
 {"thing", "blocks of one kind", NULL, FIELDS(
     {"label", "text", "what they are: parameters of a module, what an operator made; without modules, the first work that used them"},
@@ -472,6 +473,7 @@ const struct schema_object schema_objects[] = {
     {"time_ns", "uint", "host time since the first record of the trace"},
     {"step", "uint", "the training step, from 0"},
     {"phase", "text", "forward, backward, ..."},
+    {"episode", "optional evaluation|generation|saving|loading", "what the program did instead of a training step (doc/whole-run.md); saving and loading are of checkpoints"},
 )},
 {"owner", "the memory of a module without its children, at the peak", NULL, FIELDS(
     {"name", "text", "its path; empty: no module was running"},

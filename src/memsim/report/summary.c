@@ -311,7 +311,8 @@ static void write_oom(const struct page *page, const struct result_device *d,
     fputs(".\n", page->out);
     if (o->at)
         fprintf(page->out, "  This was %s.\n",
-                moment_words(d->attribution, o->at->step, o->at->phase, when));
+                moment_words(d->attribution, o->at->step, o->at->phase,
+                             o->at->episode, when));
     if (o->torch)
         snprintf(cached, sizeof cached, ", %s reserved but unallocated", idle);
     snprintf(text, sizeof text, "%s was free%s%s. %s", available, cached,
@@ -362,7 +363,7 @@ static void write_things(const struct page *page, const struct result_device *d)
     char when[MOMENT_WORDS] = "";
 
     if (a)
-        moment_words(a, a->peak_step, a->peak_phase, when);
+        moment_words(a, a->peak_step, a->peak_phase, a->peak_episode, when);
     if (d->thing_count)
         fprintf(page->out, "\n  %slargest at the peak%s%s%s\n",
                 ink(page, INK_BOLD), a ? ", " : "", when,

@@ -8,35 +8,55 @@
 #include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
 #include "capture/core/torch/kept.h"
+#include "common/trace/episode.h"
 #include "common/trace/step.h"
 
-static char text[256]; /* of the call that has not ended; "": none */
+/* A range of a domain that no range of the program has. */
+struct own_range {
+    const char *start; /* of its text */
+    char text[256];    /* of the one that has not ended; "": none */
+};
 
-/* A domain that no range of the program has. */
-static uint64_t domain(void)
+static struct own_range step = {.start = STEP_MARK_TEXT},
+                        episode = {.start = EPISODE_TEXT};
+
+static void range_record(const struct own_range *r)
 {
-    return memsim_name(STEP_MARK_TEXT);
+    if (r->text[0])
+        RECORD_TEXT(RANGE_PUSH, r->text, strlen(r->text),
+                    .domain = memsim_name(r->start));
 }
 
-static void mark_record(void)
+/* NAME NULL: it ends. */
+static void range_change(struct own_range *r, const char *name)
 {
-    if (text[0])
-        RECORD_TEXT(RANGE_PUSH, text, strlen(text), .domain = domain());
+    r->text[0] = '\0';
+    if (name)
+        snprintf(r->text, sizeof r->text, "%s%s", r->start, name);
+    else
+        RECORD(RANGE_POP, .domain = memsim_name(r->start));
+    range_record(r);
 }
 
 void memsim_step_mark(const char *name)
 {
-    text[0] = '\0';
     if (name)
         kept_round();
-    if (name)
-        snprintf(text, sizeof text, STEP_MARK_TEXT "%s", name);
-    else
-        RECORD(RANGE_POP, .domain = domain());
-    mark_record();
+    range_change(&step, name);
 }
 
-static struct process_hook hook = {.at_open = mark_record};
+void memsim_episode(const char *name)
+{
+    range_change(&episode, name);
+}
+
+static void ranges_record(void)
+{
+    range_record(&step);
+    range_record(&episode);
+}
+
+static struct process_hook hook = {.at_open = ranges_record};
 
 __attribute__((constructor)) static void mark_hook(void)
 {
