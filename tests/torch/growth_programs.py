@@ -499,6 +499,26 @@ def profiles_of_gradients():
 
 
 @leak
+def a_cache_that_spreads():
+    """Each entry moves once into a larger segment, which cannot be given back
+    then; as much is allocated as before."""
+    t, size = Training(), 10 << 20
+    entries = collections.deque(
+        torch.empty(size, dtype=torch.uint8, device="cuda") for _ in range(21))
+    heads = collections.deque(
+        torch.empty(512, dtype=torch.uint8, device="cuda") for _ in entries)
+    while True:
+        t.step(64)
+        torch.empty(size + (8 << 20), dtype=torch.uint8, device="cuda")
+        entries.append(torch.empty(size + 512, dtype=torch.uint8,
+                                   device="cuda"))
+        entries.popleft()
+        if heads:
+            heads.popleft()
+        yield
+
+
+@leak
 def two_leaks():
     t, losses, inputs = Training(), [], []
     while True:

@@ -134,6 +134,8 @@ def growth_on_the_host_is_named_by_kind():
         report, _ = run(what)
         growth = report["host"]["growth"]
         assert least <= growth[member] <= most, (what, growth)
+        assert (growth["step_least_bytes"] <= growth[member]
+                <= growth["step_most_bytes"]), growth
     report, _ = run("nothing")
     assert "growth" not in report["host"], report["host"]
 
@@ -143,7 +145,10 @@ def the_hosts_memory_has_to_last_as_well():
     report, _ = run("pinned", "--host-memory", "4GiB", "--steps", "100000",
                     status=124)
     equal(report["verdict"], "host-memory")
-    assert 2000 < report["host"]["growth"]["lasts_steps"] < 4200, report["host"]
+    growth = report["host"]["growth"]
+    assert 2000 < growth["lasts_steps"] < 4200, report["host"]
+    assert (growth["lasts_least_steps"] <= growth["lasts_steps"]
+            <= growth["lasts_most_steps"]), growth
 
 
 main()

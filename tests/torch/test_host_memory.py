@@ -18,6 +18,13 @@ keep = [torch.empty(9 << 17, dtype=torch.uint8).pin_memory()
 torch.ones(1, device="cuda")
 """
 
+REGISTERED = """
+import torch
+kept = torch.ones(5 << 20, dtype=torch.uint8)
+torch.ones(1, device="cuda")
+torch.cuda.cudart().cudaHostRegister(kept.data_ptr(), 5 << 20, 0)
+"""
+
 TENSORS = """
 import sys, torch
 kept = torch.zeros(64 << 20, dtype=torch.uint8)
@@ -55,13 +62,18 @@ for batch in DataLoader(Images(), batch_size=4, num_workers=2):
 
 OFFLOAD = """
 import os, sys, torch, torch.distributed as dist
-from torch.distributed.fsdp import CPUOffloadPolicy, fully_shard
+from torch.distributed import fsdp
 dist.init_process_group("nccl")
 torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
 model = torch.nn.Sequential(*[torch.nn.Linear(1000, 1000) for _ in range(4)])
-policy = CPUOffloadPolicy(pin_memory=sys.argv[1] == "pinned")
-for part in (*model, model):
-    fully_shard(part, offload_policy=policy)
+if sys.argv[1] == "FSDP1":
+    model = fsdp.FullyShardedDataParallel(
+        model, cpu_offload=fsdp.CPUOffload(offload_params=True),
+        device_id=torch.cuda.current_device())
+else:
+    policy = fsdp.CPUOffloadPolicy(pin_memory=sys.argv[1] == "pinned")
+    for part in (*model, model):
+        fsdp.fully_shard(part, offload_policy=policy)
 optimizer = torch.optim.AdamW(model.parameters())
 for _ in range(3):
     optimizer.zero_grad()
@@ -76,6 +88,32 @@ with open(f"{sys.argv[2]}{dist.get_rank()}", "w") as file:
           bytes_of(p.grad for p in model.parameters()),
           bytes_of(t for s in optimizer.state.values() for t in s.values()),
           file=file)
+"""
+
+# One rank's part of ZeRO-Offload, and of ZeRO-3's: DeepSpeed's own words.
+ZERO = """
+import os, sys, torch, deepspeed
+stage, pinned = int(sys.argv[1]), sys.argv[2] == "pinned"
+offload = {"device": "cpu", "pin_memory": pinned}
+zero = {"stage": stage, "offload_optimizer": offload}
+if stage == 3:
+    zero.update(offload_param=offload, stage3_param_persistence_threshold=0)
+model = torch.nn.Sequential(*[torch.nn.Linear(1000, 1000) for _ in range(4)])
+engine, optimizer, _, _ = deepspeed.initialize(
+    model=model, optimizer=torch.optim.AdamW(model.parameters()),
+    config={"train_micro_batch_size_per_gpu": 16, "bf16": {"enabled": True},
+            "zero_optimization": zero, "zero_allow_untested_optimizer": True,
+            "zero_force_ds_cpu_optimizer": False})
+for _ in range(3):
+    x = torch.randn(16, 1000, device=engine.device, dtype=torch.bfloat16)
+    engine.backward(engine(x).square().mean())
+    engine.step()
+masters = (optimizer.fp32_partitioned_groups_flat if stage == 3
+           else optimizer.single_partition_of_fp32_groups)
+masters = sum(t.numel() for t in masters)
+bf16 = sum(p.ds_tensor.numel() for p in model.parameters()) if stage == 3 else 0
+with open(f"{sys.argv[3]}{os.environ['RANK']}", "w") as file:
+    print(2 * bf16 + 4 * masters, 4 * masters, 8 * masters + 4, file=file)
 """
 
 
@@ -106,6 +144,14 @@ def pinned_memory_is_as_pytorch_rounds_it():
 
 
 @test
+def registered_memory_is_a_part_of_the_tensors():
+    _, host = run(REGISTERED)
+    equal(rank_of(host)["registered_bytes"], 5 * MIB)
+    equal(rank_of(host)["tensors_bytes"] // MIB, 5)
+    equal(rank_of(host)["pinned_bytes"], 0)
+
+
+@test
 def a_tensor_counts_though_nobody_touches_it():
     small, large = (rank_of(run(TENSORS, mib)[1]) for mib in (100, 300))
     assert 364 * MIB <= large["tensors_bytes"] < 365 * MIB, large
@@ -117,6 +163,34 @@ def a_tensor_counts_though_nobody_touches_it():
 def the_limit_is_of_a_node():
     equal(run(TENSORS, 100, options=["--host-memory", "64GiB"])[0], 0)
     equal(run(TENSORS, 100, options=["--host-memory", "150MiB"])[0], 124)
+
+
+GROUP = "/sys/fs/cgroup/memsim-test"
+
+
+@test
+def the_limit_of_the_control_group_is_a_limit():
+    try:
+        os.mkdir(GROUP)
+        with open(f"{GROUP}/memory.max", "w") as file:
+            file.write(str(1 << 30))
+    except OSError as error:
+        if os.path.isdir(GROUP):
+            os.rmdir(GROUP)
+        raise Skip(f"no control group can be made: {error}")
+    try:
+        for mib, status in (100, 0), (900, 124):  # nobody touches the tensor
+            with tempfile.TemporaryDirectory() as folder:
+                program = os.path.join(folder, "x.py")
+                with open(program, "w") as file:
+                    file.write(TENSORS)
+                done = subprocess.run(
+                    ["sh", "-c", f'echo $$ >{GROUP}/cgroup.procs; exec "$@"',
+                     "sh", MEMSIM, "run", "-q", "--host-memory", "cgroup",
+                     "--", sys.executable, program, str(mib)])
+                equal(done.returncode, status)
+    finally:
+        os.rmdir(GROUP)
 
 
 @test
@@ -150,31 +224,49 @@ def workers_are_processes_of_their_rank():
         p["peak_bytes"] for p in host["processes"])
 
 
+def offloaded(script, *words):
+    """What the two ranks of SCRIPT offload is what they say."""
+    with tempfile.TemporaryDirectory() as folder:
+        said = os.path.join(folder, "rank")
+        _, host = run(script, *words, said, options=["--gpus", "2"],
+                      command=[sys.executable, "-m",
+                               "torch.distributed.run", "--standalone",
+                               "--nproc-per-node", "2"])
+        ranks = [p for p in host["processes"] if p["gpu"]]
+        equal(len(ranks), 2)
+        for p in ranks:
+            with open(f"{said}{p['rank']}") as file:
+                want = [int(word) for word in file.read().split()]
+            equal([p["parameters_bytes"], p["gradients_bytes"],
+                   p["optimizer_bytes"]], want)
+            assert p["tensors_bytes"] + p["pinned_bytes"] >= sum(want), p
+        return ranks
+
+
+def can_import(words):
+    return not subprocess.run([MEMSIM, "run", "-q", "--", sys.executable, "-c",
+                               words], stderr=subprocess.DEVNULL).returncode
+
+
 @test
 def what_fsdp_offloads_is_equal_to_the_byte():
-    done = subprocess.run(
-        [MEMSIM, "run", "-q", "--", sys.executable, "-c",
-         "from torch.distributed.fsdp import CPUOffloadPolicy"],
-        stderr=subprocess.DEVNULL)
-    if done.returncode:
-        raise Skip("this PyTorch has no FSDP2 there")
-    for how in "pinned", "pageable":
-        with tempfile.TemporaryDirectory() as folder:
-            said = os.path.join(folder, "rank")
-            _, host = run(OFFLOAD, how, said, options=["--gpus", "2"],
-                          command=[sys.executable, "-m",
-                                   "torch.distributed.run", "--standalone",
-                                   "--nproc-per-node", "2"])
-            ranks = [p for p in host["processes"] if p["gpu"]]
-            equal(len(ranks), 2)
-            for p in ranks:
-                with open(f"{said}{p['rank']}") as file:
-                    want = [int(word) for word in file.read().split()]
-                equal([p["parameters_bytes"], p["gradients_bytes"],
-                       p["optimizer_bytes"]], want)
-            if how == "pinned":  # each parameter and gradient: a power of two
-                assert all(p["pinned_bytes"] >= 2 * 4 * 2 * MIB
-                           for p in ranks), ranks
+    ways = ["FSDP1"]
+    if can_import("from torch.distributed.fsdp import CPUOffloadPolicy"):
+        ways += ["pinned", "pageable"]
+    for how in ways:
+        ranks = offloaded(OFFLOAD, how)
+        if how == "pinned":  # each parameter and gradient: a power of two
+            assert all(p["pinned_bytes"] >= 2 * 4 * 2 * MIB
+                       for p in ranks), ranks
+
+
+@test
+def what_zero_offloads_is_equal_to_the_byte():
+    if not can_import("import deepspeed"):
+        raise Skip("there is no DeepSpeed")
+    for stage in 1, 2, 3:
+        offloaded(ZERO, stage, "pinned")
+    offloaded(ZERO, 3, "pageable")
 
 
 main()

@@ -279,7 +279,7 @@ TEST(a_tensor_that_grows_faster_and_faster_says_so)
 
 /* The rate of a heap that adds MORE bytes with each step, and 2 KiB of jitter;
  * in step COLLECTED a garbage collection gives back what was there before. */
-static uint64_t heap_rate(uint64_t more, unsigned collected)
+static struct growth_rate heap_rate(uint64_t more, unsigned collected)
 {
     struct growth_heap h = {.count = 0};
     uint64_t bytes = 100 << 20;
@@ -294,8 +294,50 @@ static uint64_t heap_rate(uint64_t more, unsigned collected)
 
 TEST(a_heap_that_grows_is_found_beside_a_garbage_collection)
 {
-    CHECK(heap_rate(12 * KIB, 0) >= 12 * KIB);
-    CHECK(heap_rate(12 * KIB, 9) >= 12 * KIB);
-    CHECK(heap_rate(12 * KIB, 9) <= 14 * KIB);
-    CHECK_UINT(heap_rate(0, 0), 0);
+    CHECK(heap_rate(12 * KIB, 0).bytes >= 12 * KIB);
+    CHECK(heap_rate(12 * KIB, 9).bytes >= 12 * KIB);
+    CHECK(heap_rate(12 * KIB, 9).bytes <= 14 * KIB);
+    CHECK_UINT(heap_rate(0, 0).bytes, 0);
+}
+
+TEST(the_range_of_a_heap_is_as_wide_as_its_rises_are_apart)
+{
+    for (unsigned collected = 0; collected < 10; collected += 9) {
+        const struct growth_rate rate = heap_rate(12 * KIB, collected);
+        CHECK_UINT(rate.least, 11 * KIB);
+        CHECK_UINT(rate.bytes, 13 * KIB);
+        CHECK_UINT(rate.most, 15 * KIB);
+    }
+}
+
+/* Every eighth step adds a table that the others fill. */
+TEST(a_rare_rise_is_in_the_range_by_its_mean)
+{
+    struct growth_heap h = {.count = 0};
+    uint64_t bytes = 100 << 20;
+
+    for (unsigned i = 1; i <= 40; i++) {
+        bytes += i % 8 ? 8 * KIB : 72 * KIB;
+        growth_heap_measure(&h, i, bytes);
+    }
+    const struct growth_rate rate = growth_heap_rate(&h);
+    CHECK_UINT(rate.bytes, 8 * KIB);
+    CHECK_UINT(rate.least, 8 * KIB);
+    CHECK(rate.most >= 15 * KIB && rate.most <= 17 * KIB);
+}
+
+TEST(the_range_of_a_level_is_that_of_its_rises)
+{
+    struct growth_size s = {.bytes = 0};
+
+    for (unsigned i = 1; i <= 20; i++)
+        growth_size_measure(&s, i, (5 * i + i % 2) * KIB); /* 6 and 4 */
+    const struct growth_rate rate = growth_size_rate(&s, 20);
+    CHECK_UINT(rate.bytes, 0); /* uneven: no growth by the same */
+    s = (struct growth_size){.bytes = 0};
+    for (unsigned i = 1; i <= 20; i++)
+        growth_size_measure(&s, i, 5 * i * KIB);
+    const struct growth_rate even = growth_size_rate(&s, 20);
+    CHECK(even.bytes == 5 * KIB && even.least == 5 * KIB &&
+          even.most == 5 * KIB);
 }

@@ -604,7 +604,8 @@ TEST(the_summary_tells_an_oom)
     struct result r = result_of();
     set_things(&r.ranks[0].devices[0]);
     char module[] = "decoder.head";
-    const struct attribution_oom at = {module, 3, TRACE_PHASE_BACKWARD};
+    const struct attribution_oom at = {module, 3, TRACE_PHASE_BACKWARD,
+                                       EPISODE_NONE};
     r.ranks[0].devices[0].ooms[0].at = &at;
     char *text = written(&report_summary, &r, false);
     CHECK(

@@ -392,23 +392,40 @@ def _on_host(tensor):
         return
 
 
+def _host_parts(tensors):
+    """Bytes on the host by address."""
+    return dict(part for tensor in tensors for part in _on_host(tensor))
+
+
 def _host_bytes(tensors):
-    return sum(dict(part for tensor in tensors
-                    for part in _on_host(tensor)).values())
+    return sum(_host_parts(tensors).values())
+
+
+def _model_parameters():
+    """Of the models that were called. DeepSpeed's ZeRO-3 has what is left of a
+    parameter beside it."""
+    for known in list(_known.values()):
+        module = known.ref() if known.root == known.id else None
+        for parameter in module.parameters() if module is not None else ():
+            yield getattr(parameter, "ds_tensor", parameter)
 
 
 def _tell_host(optimizer):
-    """Says what of OPTIMIZER's tensors lies on the host."""
+    """Says what of OPTIMIZER's tensors and of the models lies on the host. An
+    optimizer may have copies of the parameters."""
     parameters = [p for group in optimizer.param_groups
                   for p in group["params"]]
     states = [s for s in optimizer.state.values() if isinstance(s, dict)]
     _hosts[optimizer] = (
-        _host_bytes(parameters),
+        _host_parts(parameters),
         _host_bytes(p.grad for p in parameters if p.grad is not None),
         _host_bytes(_sizes.tensors([list(s.values()) for s in states])))
-    sums = [sum(part) for part in zip(*_hosts.values())]
-    if sums[0]:
-        _host_state(*sums)
+    held = _host_parts(_model_parameters())
+    for parts, _, _ in _hosts.values():
+        held.update(parts)
+    if held:
+        _host_state(sum(held.values()),
+                    *(sum(part) for part in list(zip(*_hosts.values()))[1:]))
 
 
 def _after_step(optimizer, args, kwargs):

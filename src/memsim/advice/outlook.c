@@ -255,14 +255,14 @@ static void device_look(struct result *result, struct result_device *d,
 
 /* The most that a GPU's process leaves behind on the host with each step. */
 static void rank_host(const struct result_rank *rank,
-                      uint64_t bytes[GROWTH_HOST_KINDS])
+                      struct growth_rate rates[GROWTH_HOST_KINDS])
 {
     for (size_t i = 0; i < rank->device_count; i++) {
         const struct attribution *a = rank->devices[i].attribution;
 
         for (size_t k = 0; a && k < GROWTH_HOST_KINDS; k++)
-            if (a->host_growth[k] > bytes[k])
-                bytes[k] = a->host_growth[k];
+            if (a->host_growth[k].bytes > rates[k].bytes)
+                rates[k] = a->host_growth[k];
     }
 }
 
@@ -277,38 +277,63 @@ static uint64_t steps_recorded(const struct result *result)
     return most;
 }
 
+static void rate_add(struct growth_rate *to, const struct growth_rate *rate)
+{
+    to->bytes += rate->bytes;
+    to->least += rate->least;
+    to->most += rate->most;
+}
+
+/* RATE of RUN ranks as that of a node with RANKS. */
+static void rate_scale(struct growth_rate *rate, uint64_t ranks, uint64_t run)
+{
+    rate->bytes = rate->bytes * ranks / run;
+    rate->least = rate->least * ranks / run;
+    rate->most = rate->most * ranks / run;
+}
+
 /* Of a node: the ranks that were run stand for the others. What would not be a
  * GiB in the longest job is not told. */
-static void host_look(struct result *result)
+static void host_rates(struct result *result)
 {
-    uint64_t all = 0;
+    struct growth_rate *node = result->host_growth;
 
     for (int k = 0; k < GROWTH_HOST_KINDS; k++)
-        result->host_growth[k] = 0;
+        node[k] = (struct growth_rate){0};
     for (size_t i = 0; i < result->rank_count; i++) {
-        uint64_t bytes[GROWTH_HOST_KINDS] = {0};
-        rank_host(&result->ranks[i], bytes);
+        struct growth_rate rates[GROWTH_HOST_KINDS] = {{0}};
+        rank_host(&result->ranks[i], rates);
         for (int k = 0; k < GROWTH_HOST_KINDS; k++)
-            result->host_growth[k] += bytes[k];
+            rate_add(&node[k], &rates[k]);
     }
     for (int k = 0; k < GROWTH_HOST_KINDS; k++) {
-        uint64_t *bytes = &result->host_growth[k];
         if (result->host_node_ranks && result->rank_count)
-            *bytes = *bytes * result->host_node_ranks / result->rank_count;
-        if (*bytes < GIB / OUTLOOK_STEPS)
-            *bytes = 0;
-        all += *bytes;
+            rate_scale(&node[k], result->host_node_ranks, result->rank_count);
+        if (node[k].bytes < GIB / OUTLOOK_STEPS)
+            node[k] = (struct growth_rate){0};
     }
-    if (all && result->host_limit_bytes > result->host_bytes)
-        result->host_lasts_steps =
-            steps_recorded(result) +
-            (result->host_limit_bytes - result->host_bytes) / all;
+}
+
+static void host_look(struct result *result)
+{
+    struct growth_rate all = {0};
+
+    host_rates(result);
+    for (int k = 0; k < GROWTH_HOST_KINDS; k++)
+        rate_add(&all, &result->host_growth[k]);
+    if (!all.bytes || result->host_limit_bytes <= result->host_bytes)
+        return;
+    uint64_t steps = steps_recorded(result);
+    uint64_t room = result->host_limit_bytes - result->host_bytes;
+    result->host_lasts_steps = steps + room / all.bytes;
+    result->host_lasts_least = steps + room / all.most;
+    result->host_lasts_most = all.least ? steps + room / all.least : 0;
 }
 
 static void host_judge(struct result *result)
 {
     if (!result->host_lasts_steps ||
-        result->job_steps <= result->host_lasts_steps ||
+        result->job_steps <= result->host_lasts_least ||
         (result->verdict != VERDICT_FITS &&
          result->verdict != VERDICT_OVER_LIMIT))
         return;

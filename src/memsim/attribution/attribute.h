@@ -134,8 +134,7 @@ struct attribution {
     uint64_t growth_peak_bytes; /* a step's peak above the one before; 0: not
                                    regularly */
     uint64_t growth_held_bytes; /* lost to fragments with each step */
-    uint64_t host_growth[GROWTH_HOST_KINDS]; /* of the process: so many bytes
-                                                more with each step */
+    struct growth_rate host_growth[GROWTH_HOST_KINDS]; /* of the process */
     unsigned growth_steps; /* compared; 0: the trace has no steps */
     enum step_rule growth_rule; /* what these steps are */
     struct peak_law law; /* of a step's peak */

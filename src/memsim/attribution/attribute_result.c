@@ -313,7 +313,7 @@ static struct attribution_growth growth_put(const struct conclusion *c,
 
 static void host_conclude(struct conclusion *c)
 {
-    uint64_t *to = c->to->host_growth;
+    struct growth_rate *to = c->to->host_growth;
     unsigned steps = growth_steps(&c->card->growth);
 
     if (steps + 1 < GROWTH_STEPS)

@@ -154,9 +154,21 @@ static uint64_t rise_rate(const struct growth_rise *r)
     return more / (r->last - r->first);
 }
 
+/* A rise by MORE in STEPS steps. */
+static void size_range(struct growth_size *s, uint64_t more, unsigned steps)
+{
+    uint64_t rate = more / steps;
+
+    if (!s->most || rate < s->least)
+        s->least = rate;
+    if (rate > s->most)
+        s->most = rate;
+}
+
 void growth_size_measure(struct growth_size *s, unsigned step, uint64_t bytes)
 {
-    unsigned times = s->rise.times;
+    const struct growth_rise before = s->rise;
+    unsigned times = before.times;
     uint64_t more = bytes - s->bytes;
 
     if (step > WARM_UP && bytes < s->bytes)
@@ -167,6 +179,8 @@ void growth_size_measure(struct growth_size *s, unsigned step, uint64_t bytes)
                                            : s->increment - more;
         s->uneven += times && off > s->increment / 8 + 512;
         s->increment = more;
+        if (times)
+            size_range(s, bytes - before.high, step - before.last);
         if (s->rise.times == 2) {
             s->first_increment = more;
             s->first_step = step;
@@ -310,12 +324,13 @@ static bool size_grows(const struct growth_size *s, unsigned step)
            s->uneven <= s->rise.times / 4;
 }
 
-uint64_t growth_size_rate(const struct growth_size *s, unsigned steps)
+struct growth_rate growth_size_rate(const struct growth_size *s, unsigned steps)
 {
     bool grows = rise_goes_on(&s->rise, steps, SIZES) &&
                  s->uneven <= s->rise.times / 4;
 
-    return grows ? rise_rate(&s->rise) : 0;
+    return grows ? (struct growth_rate){rise_rate(&s->rise), s->least, s->most}
+                 : (struct growth_rate){0};
 }
 
 /* A tensor that is appended to in every step, and each time by more. */

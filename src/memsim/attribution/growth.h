@@ -51,6 +51,12 @@ struct growth_mark {
     unsigned born;              /* the step */
 };
 
+/* Bytes more with each step: on average, and between the extremes that the
+ * recorded steps make likely. Zeros: it does not grow. */
+struct growth_rate {
+    uint64_t bytes, least, most;
+};
+
 /* Heights that a value reached for the first time. */
 struct growth_rise {
     uint64_t high;                    /* the highest value so far */
@@ -73,6 +79,7 @@ struct growth_bytes {
 struct growth_size {
     struct growth_rise rise;
     uint64_t bytes;     /* when the last step began */
+    uint64_t least, most; /* of its rises but the first, a step */
     uint64_t increment; /* of the last rise ... */
     uint64_t first_increment; /* ... and of the second one, at this step */
     unsigned first_step;
@@ -178,8 +185,9 @@ uint64_t growth_peak_bytes(const struct growth *g);
 uint64_t growth_held_bytes(const struct growth *g);
 
 /* So many more with each step, where what S measures grows regularly by the
- * same; 0: it does not. STEPS: that were measured. */
-uint64_t growth_size_rate(const struct growth_size *s, unsigned steps);
+ * same, and the least and the most of a rise. STEPS: that were measured. */
+struct growth_rate growth_size_rate(const struct growth_size *s,
+                                    unsigned steps);
 
 /* S is BYTES when the step STEP begins, from 1 on. */
 void growth_size_measure(struct growth_size *s, unsigned step, uint64_t bytes);

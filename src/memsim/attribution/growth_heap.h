@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include "memsim/attribution/growth.h"
+
 #define GROWTH_HEAP_RISES 256 /* that are compared; later ones are not */
 #define GROWTH_HEAP_MIN   3072 /* bytes a step: less is jitter */
 
@@ -20,7 +22,10 @@ struct growth_heap { /* zeroed: empty */
 /* The heap has BYTES when STEP begins, from 1 on. */
 void growth_heap_measure(struct growth_heap *h, unsigned step, uint64_t bytes);
 
-/* So many bytes more with each step; 0: it does not grow. */
-uint64_t growth_heap_rate(const struct growth_heap *h);
+/* So many bytes more with each step: the middle of the rises, give or take how
+ * far those that are like it are apart: garbage that Python has not collected
+ * yet makes the first steps' rises larger. What rises in few steps (a table that
+ * is made larger) counts by the mean; falls do not. */
+struct growth_rate growth_heap_rate(const struct growth_heap *h);
 
 #endif

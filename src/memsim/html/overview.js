@@ -193,6 +193,11 @@ function hostFigure({host}) {
   box.append(element("dt", "Host memory"),
     element("dd", formatBytes(host.peak_bytes)),
     element("dd", limit + plural(host.processes.length, "process"), "hint"));
+  const growth = host.growth;
+  if (growth)
+    box.append(element("dd", "grows by " +
+      `${formatBytes(growth.step_least_bytes)} to ` +
+      `${formatBytes(growth.step_most_bytes)} with each step`, "hint"));
   return [box];
 }
 

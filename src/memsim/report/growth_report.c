@@ -257,8 +257,21 @@ static void add_calls(cJSON *device, const struct result_device *d)
     add_kind(cJSON_AddArrayToObject(growth, "kinds"), a, &a->calls_growth);
 }
 
+struct growth_rate growth_host_sum(
+    const struct growth_rate rates[GROWTH_HOST_KINDS])
+{
+    struct growth_rate sum = {0};
+
+    for (int i = 0; i < GROWTH_HOST_KINDS; i++) {
+        sum.bytes += rates[i].bytes;
+        sum.least += rates[i].least;
+        sum.most += rates[i].most;
+    }
+    return sum;
+}
+
 cJSON *growth_json_add_host(cJSON *to, const char *name,
-                            const uint64_t bytes[GROWTH_HOST_KINDS])
+                            const struct growth_rate rates[GROWTH_HOST_KINDS])
 {
     static const char *const names[GROWTH_HOST_KINDS] = {
         [GROWTH_HOST_TENSORS] = "tensors_step_bytes",
@@ -266,16 +279,19 @@ cJSON *growth_json_add_host(cJSON *to, const char *name,
         [GROWTH_HOST_HEAP] = "objects_step_bytes",
     };
     cJSON *growth = cJSON_AddObjectToObject(to, name);
+    const struct growth_rate sum = growth_host_sum(rates);
 
     for (int i = 0; i < GROWTH_HOST_KINDS; i++)
-        json_add_bytes(growth, names[i], bytes[i]);
+        json_add_bytes(growth, names[i], rates[i].bytes);
+    json_add_bytes(growth, "step_least_bytes", sum.least);
+    json_add_bytes(growth, "step_most_bytes", sum.most);
     return growth;
 }
 
 static void add_host(cJSON *device, const struct attribution *a)
 {
     for (int i = 0; i < GROWTH_HOST_KINDS; i++)
-        if (a->host_growth[i]) {
+        if (a->host_growth[i].bytes) {
             growth_json_add_host(device, "host_growth", a->host_growth);
             return;
         }

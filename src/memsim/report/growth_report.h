@@ -25,7 +25,10 @@ void growth_calls_write(const struct result_device *d, FILE *out);
 /* Adds the object NAME with what each step leaves on the host, by enum
  * growth_host. */
 cJSON *growth_json_add_host(cJSON *to, const char *name,
-                            const uint64_t bytes[GROWTH_HOST_KINDS]);
+                            const struct growth_rate rates[GROWTH_HOST_KINDS]);
+/* Of all kinds together. */
+struct growth_rate growth_host_sum(
+    const struct growth_rate rates[GROWTH_HOST_KINDS]);
 
 void growth_json_add(cJSON *device, const struct result_device *d);
 

@@ -60,6 +60,34 @@ static void line_write(const struct result *r, FILE *out)
     fputc('\n', out);
 }
 
+/* " (7.00 MiB to 9.00 MiB)" where the steps differ. */
+static void range_add(const struct growth_rate *rate, char *text, size_t size)
+{
+    char least[SIZE_LENGTH], most[SIZE_LENGTH];
+    size_t used = strlen(text);
+
+    units_format_bytes(rate->least, least, sizeof least);
+    units_format_bytes(rate->most, most, sizeof most);
+    if (strcmp(least, most))
+        snprintf(text + used, size - used, " (%s to %s)", least, most);
+}
+
+/* "2000 steps", "1900 to 2100 steps", "1900 steps at least". */
+static void lasts_add(const struct result *r, char *text, size_t size)
+{
+    uint64_t least = r->host_lasts_least, most = r->host_lasts_most;
+    size_t used = strlen(text);
+
+    text += used;
+    size -= used;
+    if (!most)
+        snprintf(text, size, "%" PRIu64 " steps at least", least);
+    else if (least == most)
+        snprintf(text, size, "%" PRIu64 " steps", least);
+    else
+        snprintf(text, size, "%" PRIu64 " to %" PRIu64 " steps", least, most);
+}
+
 /* "grows by 8.00 MiB of pinned memory with each step" */
 static void growth_write(const struct result *r, FILE *out)
 {
@@ -68,22 +96,26 @@ static void growth_write(const struct result *r, FILE *out)
         [GROWTH_HOST_PINNED] = "pinned memory",
         [GROWTH_HOST_HEAP] = "objects (nodes of graphs that are kept?)",
     };
-    char text[256] = "", size[SIZE_LENGTH];
+    const struct growth_rate sum = growth_host_sum(r->host_growth);
+    char text[320] = "", size[SIZE_LENGTH];
 
     for (int i = 0; i < GROWTH_HOST_KINDS; i++)
-        if (r->host_growth[i])
+        if (r->host_growth[i].bytes)
             snprintf(text + strlen(text), sizeof text - strlen(text),
                      "%s%s of %s", *text ? " and " : "grows by ",
-                     units_format_bytes(r->host_growth[i], size, sizeof size),
+                     units_format_bytes(r->host_growth[i].bytes, size,
+                                        sizeof size),
                      names[i]);
     if (!*text)
         return;
     snprintf(text + strlen(text), sizeof text - strlen(text),
              " with each step");
-    if (r->host_lasts_steps)
+    range_add(&sum, text, sizeof text);
+    if (r->host_lasts_steps) {
         snprintf(text + strlen(text), sizeof text - strlen(text),
-                 "; the limit is reached after %" PRIu64 " steps",
-                 r->host_lasts_steps);
+                 "; the limit is reached after ");
+        lasts_add(r, text, sizeof text);
+    }
     text_write_wrapped(out, "   ", text);
 }
 
@@ -113,13 +145,14 @@ void host_verdict(const struct result *r, char *out, size_t size)
     char needs[SIZE_LENGTH], limit[SIZE_LENGTH];
 
     units_format_bytes(r->host_limit_bytes, limit, sizeof limit);
-    if (r->host_bytes > r->host_limit_bytes)
+    if (r->host_bytes > r->host_limit_bytes) {
         snprintf(out, size, ": a node needs %s of %s",
                  units_format_bytes(r->host_bytes, needs, sizeof needs),
                  limit);
-    else
-        snprintf(out, size, ": a node needs %s after %" PRIu64 " steps", limit,
-                 r->host_lasts_steps);
+    } else {
+        snprintf(out, size, ": a node needs %s after ", limit);
+        lasts_add(r, out, size);
+    }
 }
 
 static void add_process(cJSON *list, const struct result_host *h)
@@ -161,6 +194,10 @@ void host_json_add(cJSON *root, const struct result *r)
     if (!result_host_grows(r))
         return;
     cJSON *growth = growth_json_add_host(host, "growth", r->host_growth);
-    if (r->host_lasts_steps)
-        json_add_uint(growth, "lasts_steps", r->host_lasts_steps);
+    if (!r->host_lasts_steps)
+        return;
+    json_add_uint(growth, "lasts_steps", r->host_lasts_steps);
+    json_add_uint(growth, "lasts_least_steps", r->host_lasts_least);
+    if (r->host_lasts_most)
+        json_add_uint(growth, "lasts_most_steps", r->host_lasts_most);
 }

@@ -258,9 +258,10 @@ struct result {
     uint64_t host_bytes; /* of a node, at most; 0: not known */
     uint64_t host_shared_bytes; /* of that, in /dev/shm */
     uint64_t host_limit_bytes;  /* --host-memory; 0: not given */
-    uint64_t host_growth[GROWTH_HOST_KINDS]; /* of a node: so many bytes more
-                                                with each step; outlook.h */
+    struct growth_rate host_growth[GROWTH_HOST_KINDS]; /* of a node;
+                                                          outlook.h */
     uint64_t host_lasts_steps; /* until the limit; 0: not known */
+    uint64_t host_lasts_least, host_lasts_most; /* 0 at most: not known */
     char *dependencies; /* of --depends, as text; NULL: not asked for */
     char **notes;
     size_t note_count;

@@ -220,6 +220,6 @@ bool result_host_grows(const struct result *r)
     bool grows = false;
 
     for (int i = 0; i < GROWTH_HOST_KINDS; i++)
-        grows |= r->host_growth[i] != 0;
+        grows |= r->host_growth[i].bytes != 0;
     return grows;
 }

@@ -85,7 +85,11 @@ const struct schema_object schema_objects[] = {
     {"tensors_step_bytes", "uint", "of PyTorch's CPU allocator, so many more with each step"},
     {"pinned_step_bytes", "uint", "pinned memory, likewise"},
     {"objects_step_bytes", "uint", "of the C library's heap without tensors, likewise: most often nodes of autograd's graphs"},
+    {"step_least_bytes", "uint", "of all three together, by the recorded steps that added little"},
+    {"step_most_bytes", "uint", "by those that added much"},
     {"lasts_steps", "optional uint", "steps before the limit is reached, the recorded ones included; an estimate"},
+    {"lasts_least_steps", "optional uint", "if each step adds step_most_bytes"},
+    {"lasts_most_steps", "optional uint", "if each step adds step_least_bytes; missing: that is nothing"},
 )},
 {"host_process", "a process's memory on the host; each figure is the highest of its own", NULL, FIELDS(
     {"rank", "optional uint", "its rank, or that of the process that started it; missing: it belongs to no rank"},

@@ -10,6 +10,7 @@
 #include "capture/core/base/ranges.h"
 #include "capture/core/run/clock.h"
 #include "capture/core/run/host_use.h"
+#include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
 
 #define KINDS   4096 /* a power of two */
@@ -50,8 +51,18 @@ static uint32_t kind_find(const struct tag *tag)
     return place;
 }
 
+/* Whether anybody wants to know. */
+static bool is_wanted(void)
+{
+    const struct session *s = memsim_session();
+
+    return s && s->stacks == SESSION_STACKS_KEPT;
+}
+
 void kept_add(uint64_t address, uint64_t bytes, const struct tag *tag)
 {
+    if (!is_wanted())
+        return;
     core_lock(LOCK_KEPT);
     uint32_t kind = kind_find(tag);
     if (kinds[kind].key &&
@@ -64,6 +75,8 @@ void kept_remove(uint64_t address)
 {
     struct range old;
 
+    if (!is_wanted())
+        return;
     core_lock(LOCK_KEPT);
     if (ranges_remove(&blocks, address, &old))
         kinds[old.kind].live--;
