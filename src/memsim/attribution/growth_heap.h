@@ -24,8 +24,8 @@ void growth_heap_measure(struct growth_heap *h, unsigned step, uint64_t bytes);
 
 /* So many bytes more with each step: the middle of the rises, give or take how
  * far those that are like it are apart: garbage that Python has not collected
- * yet makes the first steps' rises larger. What rises in few steps (a table that
- * is made larger) counts by the mean; falls do not. */
+ * yet makes the first steps' rises larger. What rises in few steps (a table
+ * that is made larger) counts by the mean; falls do not. */
 struct growth_rate growth_heap_rate(const struct growth_heap *h);
 
 #endif
