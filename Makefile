@@ -227,7 +227,7 @@ fuzz-alloc: all
 
 ## fuzz-values: 10,000 random programs of operators against the CPU
 fuzz-values: all
-	$(O)/bin/memsim run -q -- $(VENV)/bin/python tests/torch/fuzz_values.py
+	$(O)/bin/memsim run -q -- $(VENV)/bin/python tests/torch/fuzz_values.py -o bench/fuzz_values.csv
 
 ## install: to $(DESTDIR)$(PREFIX); install-memsim and install-commfit are its
 ## parts, which are packages of their own

@@ -823,7 +823,8 @@ TEST(a_reset_ends_the_context_and_all_that_is_in_it)
     CHECK(!cuDevicePrimaryCtxGetState(0, &flags, &active));
     CHECK(!active);
     CHECK_CODE(cudaFree(p), cudaErrorInvalidValue); /* makes a new context */
-    CHECK_CODE(cudaFreeAsync(q, 0), cudaErrorInvalidValue);
+    ANSWER_CODE(cudaFreeAsync(q, 0), cudaErrorInvalidValue,
+                "an old context's memory freed on a stream");
     CHECK_CODE(cudaFreeHost(pinned), cudaErrorInvalidValue);
     if (!is_real()) { /* handles after their end */
         CHECK_CODE(cudaStreamSynchronize(stream), cudaErrorContextIsDestroyed);
@@ -838,7 +839,8 @@ TEST(a_reset_ends_the_context_and_all_that_is_in_it)
     CHECK(!cudaDeviceReset()); /* without a context there is nothing to do */
     CHECK_UINT(free_bytes(), before);
     CHECK(!cuDevicePrimaryCtxReset(0));
-    CHECK_CODE(cuCtxSynchronize(), CUDA_ERROR_INVALID_CONTEXT);
+    ANSWER_CODE(cuCtxSynchronize(), CUDA_ERROR_INVALID_CONTEXT,
+                "a wait after a reset");
     CHECK_UINT(free_bytes(), before);
 }
 

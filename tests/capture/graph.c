@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 
+#include "answers.h"
 #include "check.h"
 
 static cudaStream_t stream_new(void)
@@ -250,16 +251,15 @@ TEST(a_graph_launched_in_a_capture_is_a_child)
 {
     cudaStream_t s = stream_new();
     cudaGraphExec_t inner, outer;
-    cudaGraph_t graph, clone;
+    cudaGraph_t graph, source, clone;
     void *p, *q;
 
     CHECK(!cudaMalloc(&p, 4));
     CHECK(!cudaMalloc(&q, 4));
     CHECK(!cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
     CHECK(!cudaMemcpyAsync(q, p, 4, cudaMemcpyDeviceToDevice, s));
-    CHECK(!cudaStreamEndCapture(s, &graph));
-    CHECK(!cudaGraphInstantiate(&inner, graph, 0));
-    CHECK(!cudaGraphDestroy(graph));
+    CHECK(!cudaStreamEndCapture(s, &source));
+    CHECK(!cudaGraphInstantiate(&inner, source, 0));
     CHECK(!cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
     CHECK(!cudaMemsetAsync(p, 1, 4, s));
     CHECK(!cudaGraphLaunch(inner, s));
@@ -269,12 +269,36 @@ TEST(a_graph_launched_in_a_capture_is_a_child)
     CHECK(!cudaGraphDestroy(graph));
     CHECK(!cudaGraphInstantiate(&outer, clone, 0));
     CHECK(!cudaGraphExecDestroy(inner));
+    CHECK(!cudaGraphDestroy(source));
     CHECK(read_int(q) == 0);
     CHECK(!cudaGraphLaunch(outer, s));
     CHECK(read_int(q) == 0x01010101);
     CHECK(read_int(p) == 0x02020202);
     CHECK(!cudaGraphDestroy(clone));
     CHECK(!cudaGraphExecDestroy(outer));
+}
+
+/* As an H200 did; with which code is not known. */
+TEST(a_graph_without_its_source_is_refused_in_a_capture)
+{
+    cudaStream_t s = stream_new();
+    cudaGraphExec_t inner;
+    cudaGraph_t graph;
+    void *p;
+
+    CHECK(!cudaMalloc(&p, 4));
+    CHECK(!cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
+    CHECK(!cudaMemsetAsync(p, 1, 4, s));
+    CHECK(!cudaStreamEndCapture(s, &graph));
+    CHECK(!cudaGraphInstantiate(&inner, graph, 0));
+    CHECK(!cudaGraphDestroy(graph));
+    CHECK(!cudaGraphLaunch(inner, s)); /* outside of one */
+    CHECK(!cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
+    int code = cudaGraphLaunch(inner, s);
+    answer(code, "code of a graph without its source launched in a capture");
+    CHECK(code);
+    CHECK(cudaMemsetAsync(p, 2, 4, s));
+    CHECK(cudaStreamEndCapture(s, &graph));
 }
 
 TEST(a_large_set_in_a_graph_is_known)

@@ -66,10 +66,14 @@ TEST(zero_and_too_much)
 
 TEST(the_card_ends_where_it_ends)
 {
-    size_t room = free_bytes() & ~(2 * MIB - 1);
+    size_t room = free_bytes() & ~(2 * MIB - 1), most = room;
     void *p, *q;
 
-    CHECK(!cudaMalloc(&p, room));
+    while (cudaMalloc(&p, most) && most > 2 * MIB)
+        most -= 2 * MIB;
+    answer((int64_t)(room - most), "free bytes that one block cannot have");
+    if (!is_real())
+        CHECK_UINT(most, room);
     CHECK_CODE(cudaMalloc(&q, 2 * MIB), cudaErrorMemoryAllocation);
     CHECK(!cudaFree(p));
     CHECK(!cudaMalloc(&q, 2 * MIB));
@@ -202,8 +206,8 @@ TEST(limits_are_remembered_until_the_reset)
     CHECK(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, 1000));
     CHECK(!cudaDeviceGetLimit(&value, cudaLimitMaxL2FetchGranularity));
     CHECK(value == 128);
-    CHECK_CODE(cudaDeviceSetLimit((enum cudaLimit)77, 1),
-               cudaErrorUnsupportedLimit);
+    ANSWER_CODE(cudaDeviceSetLimit((enum cudaLimit)77, 1),
+                cudaErrorUnsupportedLimit, "a limit that there is not");
     CHECK_CODE(cudaDeviceGetLimit(NULL, cudaLimitStackSize),
                cudaErrorInvalidValue);
     CHECK(!cudaDeviceReset());

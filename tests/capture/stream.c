@@ -201,7 +201,7 @@ TEST(a_child_forked_after_the_count_cannot_use_the_device)
 
 TEST(unregistered_kernels_are_refused)
 {
-    CHECK_CODE(cudaLaunchKernel((void *)callback, (dim3){1, 1, 1},
-                                (dim3){1, 1, 1}, NULL, 0, 0),
-               cudaErrorInvalidDeviceFunction);
+    ANSWER_CODE(cudaLaunchKernel((void *)callback, (dim3){1, 1, 1},
+                                 (dim3){1, 1, 1}, NULL, 0, 0),
+                cudaErrorInvalidDeviceFunction, "a launch of no kernel");
 }

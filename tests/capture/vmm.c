@@ -3,6 +3,7 @@
 #include <cuda.h>
 #include <unistd.h>
 
+#include "answers.h"
 #include "check.h"
 
 #define MIB (1ul << 20)
@@ -45,7 +46,8 @@ TEST(granules_are_two_mebibytes)
     CHECK_CODE(cuMemCreate(&h, MIB, &plain, 0), CUDA_ERROR_INVALID_VALUE);
     CHECK_CODE(cuMemCreate(&h, 0, &plain, 0), CUDA_ERROR_INVALID_VALUE);
     host.location.type = CU_MEM_LOCATION_TYPE_HOST;
-    CHECK_CODE(cuMemCreate(&h, 2 * MIB, &host, 0), CUDA_ERROR_NOT_SUPPORTED);
+    ANSWER_CODE(cuMemCreate(&h, 2 * MIB, &host, 0), CUDA_ERROR_NOT_SUPPORTED,
+                "physical memory of the host");
 }
 
 TEST(the_card_pays_for_memory_not_for_addresses)
@@ -134,10 +136,12 @@ TEST(wrong_maps_are_refused)
     CHECK(!cuMemAddressReserve(&p, 8 * MIB, 0, 0, 0));
     CHECK(!cuMemCreate(&h, 4 * MIB, &plain, 0));
     CHECK_CODE(cuMemMap(p + 1, 4 * MIB, 0, h, 0), CUDA_ERROR_INVALID_VALUE);
-    CHECK_CODE(cuMemMap(p, 8 * MIB, 0, h, 0), CUDA_ERROR_INVALID_VALUE);
-    CHECK_CODE(cuMemMap(p + 6 * MIB, 4 * MIB, 0, h, 0),
-               CUDA_ERROR_INVALID_VALUE);
-    CHECK_CODE(cuMemUnmap(p, 4 * MIB), CUDA_ERROR_INVALID_VALUE);
+    ANSWER_CODE(cuMemMap(p, 8 * MIB, 0, h, 0), CUDA_ERROR_INVALID_VALUE,
+                "a map of more than the handle has");
+    ANSWER_CODE(cuMemMap(p + 6 * MIB, 4 * MIB, 0, h, 0),
+                CUDA_ERROR_INVALID_VALUE, "a map beyond its addresses");
+    ANSWER_CODE(cuMemUnmap(p, 4 * MIB), CUDA_ERROR_INVALID_VALUE,
+                "an unmap of what is not mapped");
     CHECK(!cuMemMap(p, 4 * MIB, 0, h, 0));
     CHECK_CODE(cuMemMap(p, 4 * MIB, 0, h, 0), CUDA_ERROR_INVALID_VALUE);
     CHECK_CODE(cuMemUnmap(p, 2 * MIB), CUDA_ERROR_INVALID_VALUE); /* a part */

@@ -6,12 +6,14 @@ Random programs of operators (value_programs.py) run on the CPU and on the
 simulated GPU at once. After each operator the result must have the CPU's
 shape, and each element that memsim says it knows must be the CPU's; what it
 does not know is counted. A program on which they differ is printed with its
-seed.
+seed. -o keeps how often each operator was known (bench/fuzz_values.csv).
 
   memsim run -q -- python fuzz_values.py [--programs N] [--seed N] [--only N]
+      [-o FILE.csv]
 """
 import argparse
 import collections
+import csv
 import ctypes
 import random
 import sys
@@ -22,6 +24,7 @@ import value_programs
 
 GPU = "cuda"
 OPERATORS = 6  # of one program
+COLUMNS = "operator", "operators", "known", "unknown", "wrong"
 TRUE_MARKS = 1, 2  # VALUES_GIVEN and what a kernel wrote (values.h)
 
 
@@ -106,6 +109,15 @@ def text_of(step):
     return f"{step.__qualname__.split('.')[0]}({', '.join(words)})"
 
 
+def name_of(step):
+    """The operator's name, "others" of its family for those without one."""
+    closed = dict(zip(step.__code__.co_freevars, step.__closure__ or ()))
+    name = getattr(closed["f"].cell_contents, "__name__", "") \
+        if "f" in closed else ""
+    family = step.__qualname__.split(".")[0]
+    return f"{family} {'others' if name == '<lambda>' else name}".strip()
+
+
 def taken_by(step):
     closed = dict(zip(step.__code__.co_freevars, step.__closure__ or ()))
     return [closed[name].cell_contents for name in "ijk" if name in closed]
@@ -119,11 +131,16 @@ class Program:
         self.taken = []  # by the operator at hand
         self.lost = []  # operators that made what is not known of what is
         self.counts = collections.Counter()
+        self.name = "begin"
+        self.operators = collections.Counter()  # by name and outcome
 
     def add(self, want, got):
         have, known = compare(want, got)
         self.counts["operators"] += 1
-        self.counts["known" if bool(known.all()) else "unknown"] += 1
+        outcome = "known" if bool(known.all()) else "unknown"
+        self.counts[outcome] += 1
+        self.operators[self.name, "operators"] += 1
+        self.operators[self.name, outcome] += 1
         if not (known.all() or self.tainted or "unknown" in self.lines[-1]):
             self.lost.append(f"{self.lines[-1]} of " + ", ".join(
                 f"{t.dtype} {tuple(t.shape)}" for t in self.taken))
@@ -151,6 +168,7 @@ class Program:
         state = self.random.getstate()
         self.lines.append(f"{len(self.cpu)}: {text_of(step)}")
         self.taken = [self.cpu[i] for i in taken_by(step)]
+        self.name = name_of(step)
         try:
             want = step("cpu", self.cpu)
         except (RuntimeError, IndexError, ValueError, TypeError):
@@ -175,18 +193,20 @@ class Program:
 
 def run(programs, seed, only=None, unknown=False):
     """Runs PROGRAMS programs; returns how many operators were known and so on,
-    and the text of each program that went wrong."""
+    also by operator and outcome, and the text of each program that went
+    wrong."""
     counts, wrong = collections.Counter(), []
     for i in range(programs) if only is None else [only]:
         program = Program(seed * 1000003 + i)
         try:
             program.run()
         except Wrong as what:
+            program.operators[program.name, "wrong"] += 1
             wrong.append("\n  ".join([f"program {i} of seed {seed}:"]
                                      + program.lines + [str(what)]))
         if only is not None:
             print("\n".join(program.lines))
-        counts += program.counts
+        counts += program.counts + program.operators
         if unknown and program.lost:
             print(f"program {i}: {program.lost[0]}")
         if len(wrong) >= 20:
@@ -195,16 +215,31 @@ def run(programs, seed, only=None, unknown=False):
     return counts, wrong
 
 
+def keep(path, counts, seed):
+    names = sorted({key[0] for key in counts if isinstance(key, tuple)})
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        file.write(f"# {counts['programs']} programs of seed {seed} with PyTorch "
+                   f"{torch.__version__}.\n# tests/torch/fuzz_values.py -o makes "
+                   "this.\n")
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for name in names:
+            writer.writerow([name] + [counts[name, x] for x in COLUMNS[1:]])
+
+
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("--programs", type=int, default=10000)
     a.add_argument("--seed", type=int, default=1)
     a.add_argument("--only", type=int, help="run the program of this number")
+    a.add_argument("-o", "--output", help="the CSV file of each operator")
     a.add_argument("--unknown", action="store_true",
                    help="print operators that made what is not known of "
                    "what is")
     a = a.parse_args()
     counts, wrong = run(a.programs, a.seed, a.only, a.unknown)
+    if a.output:
+        keep(a.output, counts, a.seed)
     for text in wrong:
         print(text)
     print(", ".join(f"{counts[x]} {x}" for x in (

@@ -136,6 +136,8 @@ static void launch_run(struct graph_exec *exec, uint64_t stream)
     graph_plan_run(&exec->plan, stream);
 }
 
+/* An H200 refuses a graph in a capture whose cudaGraph_t was destroyed, as
+ * PyTorch does with its own. */
 int memsim_graph_launch(uint64_t handle, uint64_t stream)
 {
     struct graph_exec *exec = graph_exec_get(handle);
@@ -149,6 +151,8 @@ int memsim_graph_launch(uint64_t handle, uint64_t stream)
     stream_await(stream);
     memsim_kernel_count(device);
     struct graph_body *outer = capture_body(stream);
+    if (outer && exec->body->is_gone)
+        return capture_synchronizes(memsim_stream_get(stream));
     if (outer)
         rc = launch_captured(outer, exec);
     if (__builtin_expect(memsim_activity_on, false))

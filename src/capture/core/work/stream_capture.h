@@ -106,6 +106,7 @@ bool capture_event(uint64_t stream, uint64_t event, bool is_record);
  * which is invalid then. */
 int capture_asks_event(const struct event *event);
 
+/* What waits for STREAM gets, and what no capture takes. */
 int capture_synchronizes(const struct stream *stream);
 void capture_record_event(const struct stream *stream, struct event *event);
 int capture_wait_event(struct stream *stream, uint64_t handle,
