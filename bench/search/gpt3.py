@@ -54,7 +54,10 @@ def main():
     replicas = dist.get_world_size() // (args.tp * args.pp)
     options.micro_size = BATCH // (replicas * options.micro_batches)
     config = configure(args, options)
-    example.train(options, config, example.build(options, config))
+    chunks = example.build(options, config)
+    first = dict(vars(options), micro_batches=args.pp, steps=1)
+    example.train(argparse.Namespace(**first), config, chunks)
+    example.train(options, config, chunks)
     dist.destroy_process_group()
 
 

@@ -222,6 +222,7 @@ class Formula:
     def __init__(self, tell):
         self.tell, self.running, self.job = tell, {}, self
         self.limit_s = None
+        self.build = "1 (b)"
         self.count = 0
 
     def key(self, point):
@@ -466,6 +467,16 @@ more = ["batch", "x", "lr"]
         self.assertEqual(output.csv_cell("=1+1"), "'=1+1")
         self.assertEqual(output.csv_cell("-1"), "-1")
         self.assertEqual(output.clean("a\x1b[2Jb"), "a\\x1b[2Jb")
+
+    def test_trials_of_another_build(self):
+        """They count, and the result says so."""
+        found = self.search("[names]\nn = [1, 2]", lambda p: dict(
+            told_of(p["n"], 1e6), memsim=f"1 ({'ab'[p['n'] - 1]})"))
+        self.assertNotIn("another build", "\n".join(output.text(found, 2)))
+        for trial in found.trials:
+            trial.known = True
+        lines = "\n".join(output.text(found, 2))
+        self.assertIn("another build of memsim (1 (a));", lines)
 
     def test_tokens_of_a_step(self):
         """Ranks that share a batch: the space says how many tokens it has."""

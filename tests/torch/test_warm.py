@@ -269,6 +269,60 @@ def signals_reach_the_program():
         assert not os.path.exists(f"/proc/{program}")
 
 
+IMPORTS = """
+import sys, torch
+there = "package" in sys.modules
+import package
+model = torch.nn.Linear(64, 64).cuda()
+model(torch.ones(8, 64, device="cuda")).sum().backward()
+print(package.there, torch.cuda.memory_allocated())
+print(there, file=open("there", "w"))
+"""
+
+
+def shares_a_package(body):
+    """Whether a server imports an installed package of BODY, which the programs
+    before did. Asserts that programs do the same both ways."""
+    with Folder() as folder:
+        site = folder.path / "site"
+        (site / "package-1.dist-info").mkdir(parents=True)
+        (site / "package.py").write_text(body)
+        (folder.path / "warm/eager").touch()
+        os.environ["PYTHONPATH"] = str(site)
+        try:
+            cold = folder.run(IMPORTS, False)
+            deadline = time.monotonic() + 60
+            shared = False
+            for _ in range(4):
+                warm = folder.run(IMPORTS, True, options=("--write-through",))
+                for ours, theirs in zip(warm, cold):
+                    equal(ours, theirs)
+                shared = (folder.path / "there").read_text() == "True\n"
+                if shared or time.monotonic() > deadline:
+                    break
+                time.sleep(3)
+            assert folder.forks() >= 2
+            return shared
+        finally:
+            del os.environ["PYTHONPATH"]
+
+
+@test
+def servers_import_what_programs_did():
+    told = "import sys, torch, torch.cuda\nprint('imported')\n"
+    assert shares_a_package(told + "there = torch.cuda.is_available()")
+
+
+@test
+def what_a_fork_cannot_have_is_not_shared():
+    for body in ("import torch\nthere = torch.zeros(1, device='cuda').item()",
+                 "import os\nthere = os.environ.get('RANK')",
+                 "import threading, time\nthere = 1\n"
+                 "threading.Thread(target=time.sleep, args=(9,),\n"
+                 "                 daemon=True).start()"):
+        assert not shares_a_package(body), body
+
+
 @test
 def a_sweep_shares_the_import():
     with Folder() as folder:

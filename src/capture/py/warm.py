@@ -250,6 +250,7 @@ def offer():
     """Does not return where a server ran this process's program."""
     kind = _kind(_words())
     if not kind or os.isatty(0) or \
+            os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1") or \
             os.environ.get("MEMSIM_WARM_NOT") == str(os.getpid()):
         return
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)

@@ -2,6 +2,10 @@
 """A Python that has imported PyTorch under memsim, outside of any run, and forks
 a process for each program that warm.py hands over: warm_server.py SOCKET.
 
+The first program that ends says what else it imported of installed packages. A
+fork of the server imports that too (warm_grow.py) and takes its place, if the
+import did nothing that a fork cannot share.
+
 It ends when its socket is gone, or after ten minutes without a program.
 """
 import array
@@ -14,6 +18,8 @@ import socket
 import struct
 import sys
 import time
+
+import warm_grow
 
 IDLE_S = 600
 LOOK_S = 1
@@ -44,17 +50,29 @@ class Request:
             os.close(number)
 
 
+def listen(path):
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(path + ".new")
+    listener.listen(64)
+    listener.setblocking(False)  # two servers may wait for a program
+    os.rename(path + ".new", path)
+    return listener
+
+
 class Server:
-    def __init__(self, path):
-        self.path = path
+    """Serves what LISTENER, at PATH, accepts. IMPORTED: what it has of
+    warm_grow.py; None: it is to ask a program."""
+
+    def __init__(self, path, listener, imported=None):
+        self.path, self.listener = path, listener
         self.selector = selectors.DefaultSelector()
         self.children = {}  # connections, by process
-        self.forks = 0
+        self.imported = imported
+        self.asked = {}     # files of warm_grow.ask(), by process
+        self.grown = None   # a pipe from the fork that is to take this place
+        self.successor = 0
+        self.is_replaced = False
         self.used = time.monotonic()
-        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.listener.bind(path + ".new")
-        self.listener.listen(64)
-        os.rename(path + ".new", path)
         self.selector.register(self.listener, selectors.EVENT_READ)
         self.wake, wakes = socket.socketpair()
         for end in self.wake, wakes:
@@ -65,21 +83,61 @@ class Server:
         signal.set_wakeup_fd(wakes.fileno(), warn_on_full_buffer=False)
 
     def is_over(self):
-        return not self.children and (
-            not os.path.exists(self.path)
+        return not self.children and not self.successor and (
+            self.is_replaced or not os.path.exists(self.path)
             or time.monotonic() - self.used > IDLE_S)
 
     def serve(self):
-        """Serves until the end, here; returns a Request in each child."""
+        """Serves until the end, here; returns a Request in each child, and a
+        Server in the fork that is to take this one's place."""
         while not self.is_over():
             for key, _ in self.selector.select(LOOK_S):
-                request = self._ready(key.fileobj)
-                if request:
-                    return request
-            self._reap()
+                found = self._ready(key.fileobj)
+                if found:
+                    return found
+            found = self._reap()
+            if found:
+                return found
         self.close()
-        self.forget()
+        if not self.is_replaced:
+            self.forget()
         return None
+
+    # --- more imports ---------------------------------------------------------
+
+    def _grow(self, names):
+        """A program imported NAMES: a fork imports them too, and is the next
+        server. Returns that in the fork, if it can be one."""
+        self.imported = []
+        ends, says = os.pipe()
+        self.successor = os.fork()
+        if self.successor:
+            os.close(says)
+            self.grown = ends
+            self.selector.register(ends, selectors.EVENT_READ)
+            return None
+        os.close(ends)
+        self.close(keeps_listener=True)
+        imported = warm_grow.grow(names)
+        if imported is None:
+            os._exit(1)
+        gc.collect()
+        gc.freeze()
+        server = Server(self.path, self.listener, imported)
+        os.write(says, NUMBER.pack(0))
+        os.close(says)
+        return server
+
+    def _take_grown(self):
+        """The fork serves from now on, or has failed."""
+        self.is_replaced = len(os.read(self.grown, NUMBER.size)) > 0
+        self.selector.unregister(self.grown)
+        os.close(self.grown)
+        self.grown = None
+        if self.is_replaced:
+            self.selector.unregister(self.listener)
+
+    # --- programs -------------------------------------------------------------
 
     def forget(self):
         """Leaves the folder as if this server had not been: another one may
@@ -98,6 +156,8 @@ class Server:
             return self._accept()
         if ready is self.wake:
             self.wake.recv(4096)
+        elif ready == self.grown:
+            self._take_grown()
         else:  # its stand-in has gone: so does the program
             for process, connection in list(self.children.items()):
                 if connection is ready and not ready.recv(64):
@@ -106,25 +166,40 @@ class Server:
         return None
 
     def _accept(self):
-        connection, _ = self.listener.accept()
+        place = None
+        try:
+            connection, _ = self.listener.accept()
+        except OSError:
+            return None  # another server took it, or it has gone
         self.used = time.monotonic()
         try:
             request = Request(connection)
+            if self.imported is None:
+                place = warm_grow.ask()
             process = os.fork()
         except OSError:
             connection.close()
             return None
         if not process:
-            request.connection = connection
+            request.connection, request.place = connection, place
+            request.imported = self.imported
             self.close()
             return request
+        if place is not None:
+            self.asked[process] = place
         request.close()
-        self.forks += 1
-        with open(self.path + ".count", "w") as file:
-            print(self.forks, file=file)
+        self._count()
         self.children[process] = connection
         self.selector.register(connection, selectors.EVENT_READ)
         return None
+
+    def _count(self):
+        """Counts the programs that this and earlier servers ran."""
+        with open(self.path + ".count", "a+") as file:
+            file.seek(0)
+            count = int(file.read() or 0)
+            file.truncate(0)
+            print(count + 1, file=file)
 
     @staticmethod
     def say(connection, number):
@@ -134,25 +209,41 @@ class Server:
             pass  # it has gone: its connection says so as well
 
     def _reap(self):
+        """Takes what has ended. Returns a Server in a fork that is to be one."""
+        if self.successor and os.waitpid(self.successor, os.WNOHANG)[0]:
+            self.successor = 0
+        names = None
         for process in list(self.children):
             done, status = os.waitpid(process, os.WNOHANG)
             if done:
-                connection = self.children.pop(process)
-                self.say(connection, ~status)
-                try:
-                    self.selector.unregister(connection)
-                except KeyError:
-                    pass  # its stand-in had gone
-                connection.close()
-                self.used = time.monotonic()
+                names = self._ended(process, status) or names
+        return self._grow(names) if names and self.imported is None else None
 
-    def close(self):
+    def _ended(self, process, status):
+        """Says so. Returns what the program told of its imports, or None."""
+        connection = self.children.pop(process)
+        self.say(connection, ~status)
+        try:
+            self.selector.unregister(connection)
+        except KeyError:
+            pass  # its stand-in had gone
+        connection.close()
+        self.used = time.monotonic()
+        place = self.asked.pop(process, None)
+        return place is not None and warm_grow.told(place)
+
+    def close(self, keeps_listener=False):
         """Leaves nothing of the server's in this process."""
         signal.set_wakeup_fd(-1)
         self.selector.close()
-        for each in (self.listener, self.wake, self.wakes,
-                     *self.children.values()):
+        if self.grown is not None:
+            os.close(self.grown)
+        if not keeps_listener:
+            self.listener.close()
+        for each in self.wake, self.wakes, *self.children.values():
             each.close()
+        for place in self.asked.values():
+            os.close(place)
 
 
 # --- a program -----------------------------------------------------------------
@@ -164,6 +255,10 @@ def _take_descriptors(request):
     import fcntl
     moved = [fcntl.fcntl(n, fcntl.F_DUPFD_CLOEXEC, above) for n in request.here]
     request.close()
+    if request.place is not None:
+        old, request.place = request.place, fcntl.fcntl(
+            request.place, fcntl.F_DUPFD_CLOEXEC, above)
+        os.close(old)
     with request.connection as old:
         request.connection = socket.socket(
             fileno=fcntl.fcntl(old, fcntl.F_DUPFD_CLOEXEC, above))
@@ -228,6 +323,17 @@ def _start_site(request):
     spec.loader.exec_module(module)
 
 
+def _is_set_by_torch():
+    """Whether the caller's caller runs for PyTorch, which sets variables for
+    itself and its children, as Inductor does TORCHINDUCTOR_CACHE_DIR."""
+    frame = sys._getframe(2)
+    while frame and frame.f_globals.get("__name__") in ("os",
+                                                        "_collections_abc"):
+        frame = frame.f_back
+    name = frame.f_globals.get("__name__", "") if frame else ""
+    return name.partition(".")[0] == "torch"
+
+
 def _guard_environment(request):
     """A program that sets what PyTorch reads when it is imported starts anew,
     without a server. A launcher sets it for those that it starts."""
@@ -242,7 +348,8 @@ def _guard_environment(request):
                             "OPENBLAS")) and \
                 not text.endswith("ALLOC_CONF") and \
                 request.environment.get(text) != os.fsdecode(value) and \
-                not sys.modules["torch"].cuda.is_initialized():
+                not sys.modules["torch"].cuda.is_initialized() and \
+                not _is_set_by_torch():
             sys.stdout.flush()
             put("MEMSIM_WARM_NOT", str(os.getpid()))
             os.execv(sys.executable, request.started)
@@ -292,8 +399,14 @@ def _execute(request):
 
 def _run(request):
     """Runs the program; the interpreter ends as after any."""
+    warm_grow.repeat(request.imported)
+    before, process = set(sys.modules), os.getpid()
     try:
-        _execute(request)
+        try:
+            _execute(request)
+        finally:
+            if request.place is not None and os.getpid() == process:
+                warm_grow.tell(request.place, before)
     except (SystemExit, KeyboardInterrupt):
         raise
     except BaseException as error:
@@ -321,13 +434,16 @@ def _import():
 def main(path):
     _import()
     try:
-        server = Server(path)
+        server = Server(path, listen(path))
     except OSError:
         open(path + ".failed", "w").close()
         raise
     gc.collect()
     gc.freeze()
-    request = server.serve()
+    request = server
+    while isinstance(request, Server):
+        server = request
+        request = server.serve()
     if not request:
         return
     del server

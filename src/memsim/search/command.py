@@ -33,6 +33,7 @@ class Job:
 
     def __init__(self, space, memsim, options, command, version=""):
         self.space, self.memsim, self.version = space, memsim, version
+        self.build = version  # which one of that version
         self.options, self.command = list(options), list(command)
         self._marks = {}
         self._check()

@@ -141,8 +141,10 @@ class Setting:
                            f"--host-memory={self.objective.host_memory}"]
         told = ask_memsim(options.memsim, "--version") or ""
         self.version = told.strip().removeprefix("memsim ")
+        # Builds of one release share what they found; the result says so.
         self.job = Job(self.space, options.memsim, run_options, command,
-                       self.version)
+                       self.version.partition(" ")[0])
+        self.job.build = self.version
         points = self.space.points()
         self.pruner = Pruner(self.space, self.objective, not options.no_prune)
         self.points = self.pruner.order(points)

@@ -52,7 +52,8 @@ def measure(report):
     """The figures of a run that a search uses."""
     told = {"outcome": report["verdict"],
             "exit_status": report.get("exit_status"),
-            "gpu": report.get("gpu", {}).get("name")}
+            "gpu": report.get("gpu", {}).get("name"),
+            "memsim": report.get("version")}
     told["gpus"] = sum(member_count(rank.get("members")) *
                        max(1, len(rank["devices"]))
                        for rank in report.get("ranks", []))

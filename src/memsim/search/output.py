@@ -168,6 +168,12 @@ def remarks(search, total):
         lines.append("tokens/s is that of ranks which each have a batch of "
                      "their own; where some share one (tensor or pipeline "
                      "parallel), say step_tokens in [objective]")
+    others = {t.told["memsim"] for t in search.trials
+              if t.known and t.told.get("memsim")} - {search.runner.job.build}
+    if others:
+        lines.append("trials are of another build of memsim (" +
+                     clean(", ".join(sorted(others))) +
+                     "); another -o tries them again")
     if total == 1:
         lines.append("the space has one point: there was nothing to choose")
     if search.pruned:
