@@ -20,7 +20,7 @@ def parse():
     for name in ("tp", "pp", "multiplier", "virtual", "recompute", "sp",
                  "distributed"):
         parser.add_argument(f"--{name}", type=int, required=True)
-    parser.add_argument("--steps", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=1)
     return parser.parse_args()
 
 
