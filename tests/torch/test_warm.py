@@ -37,6 +37,31 @@ threading.Thread(target=lambda: (time.sleep(0.2), print("thread"))).start()
 print("out"); print("err", file=sys.stderr)
 sys.exit(7)
 """
+GOES = """
+import gc, sys, threading, torch
+class Kept:
+    def __init__(self, name):
+        self.name = name
+    def __del__(self):
+        print("gone", self.name, gc.isenabled(), flush=True)
+alone = Kept("alone")
+one, two = Kept("one"), Kept("two")
+one.other, two.other = two, one
+_first = Kept("first")
+held = torch.ones(8, device="cuda")
+function = lambda: alone
+print(len(gc.get_objects()) > 0)
+sys.exit("the end" if len(sys.argv) < 2 else int(sys.argv[1]))
+"""
+DAEMON = """
+import threading, time, torch
+def forever():
+    while True:
+        time.sleep(0.01)
+threading.Thread(target=forever, daemon=True).start()
+torch.ones(8, device="cuda").sum().item()
+print("done")
+"""
 FAILS = """
 import torch
 def inner():
@@ -186,6 +211,17 @@ def the_same_whether_pytorch_was_imported_before():
         assert "line 4, in inner" in err and "warm" not in err, err
         status, out, err, _ = folder.both(ENDS)
         equal((status, out, err), (7, "out\nthread\nat exit\n", "err\n"))
+
+
+@test
+def programs_end_as_python_does():
+    with Folder() as folder:
+        status, out, err, _ = folder.both(GOES)
+        equal((status, err), (1, "the end\n"))
+        equal(sorted(out.splitlines()), ["True"] + sorted(
+            f"gone {name} True" for name in ("alone", "first", "one", "two")))
+        equal(folder.both(GOES, "-1")[0], 255)
+        equal(folder.both(DAEMON)[:2], (0, "done\n"))
 
 
 @test

@@ -19,6 +19,7 @@ import struct
 import sys
 import time
 
+import warm_end
 import warm_grow
 
 IDLE_S = 600
@@ -308,7 +309,6 @@ def _forget_the_server():
     multiprocessing.process.ORIGINAL_DIR = os.getcwd()
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()
-    gc.unfreeze()
 
 
 def _start_site(request):
@@ -398,16 +398,19 @@ def _execute(request):
 
 
 def _run(request):
-    """Runs the program; the interpreter ends as after any."""
+    """Runs the program. Returns its status; the interpreter ends with it."""
     warm_grow.repeat(request.imported)
     before, process = set(sys.modules), os.getpid()
     try:
         try:
             _execute(request)
+            return 0
         finally:
             if request.place is not None and os.getpid() == process:
                 warm_grow.tell(request.place, before)
-    except (SystemExit, KeyboardInterrupt):
+    except SystemExit as end:
+        return warm_end.status_of(end.code)
+    except KeyboardInterrupt:
         raise
     except BaseException as error:
         trace = error.__traceback__
@@ -417,7 +420,7 @@ def _run(request):
         sys.last_type, sys.last_value, sys.last_traceback = \
             type(error), error, trace
         sys.excepthook(type(error), error, trace)
-        sys.exit(1)
+        return 1
 
 
 def _import():
@@ -452,9 +455,12 @@ def main(path):
     _take_descriptors(request)
     _enter_run(request)
     _forget_the_server()
+    warm_end.begin()
     _start_site(request)
     _guard_environment(request)
-    _run(request)
+    status = _run(request)
+    warm_end.end(status)
+    sys.exit(status)
 
 
 if __name__ == "__main__":
