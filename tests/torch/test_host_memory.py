@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The host's memory of runs, by what their scripts say that they have. It starts
 # runs of its own.
+import contextlib
 import json
 import os
 import subprocess
@@ -165,32 +166,43 @@ def the_limit_is_of_a_node():
     equal(run(TENSORS, 100, options=["--host-memory", "150MiB"])[0], 124)
 
 
-GROUP = "/sys/fs/cgroup/memsim-test"
+@contextlib.contextmanager
+def control_group(limit):
+    """The folder of a new one, of either version."""
+    folder, name = next(
+        (pair for pair in (("/sys/fs/cgroup", "memory.max"),
+                           ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"))
+         if os.path.exists(f"{pair[0]}/cgroup.procs")), ("", ""))
+    group = f"{folder}/memsim-test-{os.getpid()}"
+    try:
+        if not folder:
+            raise OSError("there are none")
+        os.mkdir(group)
+        with open(f"{group}/{name}", "w") as file:
+            file.write(str(limit))
+    except OSError as error:
+        if folder and os.path.isdir(group):
+            os.rmdir(group)
+        raise Skip(f"no control group can be made: {error}") from error
+    try:
+        yield group
+    finally:
+        os.rmdir(group)
 
 
 @test
 def the_limit_of_the_control_group_is_a_limit():
-    try:
-        os.mkdir(GROUP)
-        with open(f"{GROUP}/memory.max", "w") as file:
-            file.write(str(1 << 30))
-    except OSError as error:
-        if os.path.isdir(GROUP):
-            os.rmdir(GROUP)
-        raise Skip(f"no control group can be made: {error}")
-    try:
+    with control_group(1 << 30) as group, \
+            tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "x.py")
+        with open(program, "w") as file:
+            file.write(TENSORS)
         for mib, status in (100, 0), (900, 124):  # nobody touches the tensor
-            with tempfile.TemporaryDirectory() as folder:
-                program = os.path.join(folder, "x.py")
-                with open(program, "w") as file:
-                    file.write(TENSORS)
-                done = subprocess.run(
-                    ["sh", "-c", f'echo $$ >{GROUP}/cgroup.procs; exec "$@"',
-                     "sh", MEMSIM, "run", "-q", "--host-memory", "cgroup",
-                     "--", sys.executable, program, str(mib)])
-                equal(done.returncode, status)
-    finally:
-        os.rmdir(GROUP)
+            done = subprocess.run(
+                ["sh", "-c", f'echo $$ >{group}/cgroup.procs; exec "$@"',
+                 "sh", MEMSIM, "run", "-q", "--host-memory", "cgroup", "--",
+                 sys.executable, program, str(mib)])
+            equal(done.returncode, status)
 
 
 @test
