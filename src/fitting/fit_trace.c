@@ -23,6 +23,8 @@ static uint64_t launch_key(const struct trace_ops *ops, size_t i)
 {
     const struct trace_kernel *k = &ops->kernels[i];
 
+    if (!k->grid[0])
+        return 0; /* a library's call */
     return cost_kernel_key(hash_text(HASH_START, ops->names[k->name]), k->grid,
                            k->block);
 }
@@ -177,7 +179,7 @@ static struct cost_scale scale_of(struct job_ratio *all, size_t count,
 static void fit_family(struct fit_trace *fit, enum work_family family,
                        const struct ratios *r, uint32_t jobs)
 {
-    struct fit_family *f = &fit->families[family];
+    struct fit_scaled *f = &fit->families[family];
     struct job_ratio *all = xcalloc(r->count + 1, sizeof *all);
 
     for (size_t i = 0; i < r->count; i++)
@@ -296,7 +298,7 @@ static void write_scales(const struct fit_trace *fit, FILE *out)
 
     fputs("],\n \"scales\": [", out);
     for (int i = 0; i < WORK_FAMILIES; i++) {
-        const struct fit_family *f = &fit->families[i];
+        const struct fit_scaled *f = &fit->families[i];
         if (!(f->scale.factor > 0))
             continue;
         fprintf(out,
@@ -321,7 +323,12 @@ void fit_trace_write(const struct fit_trace *fit, FILE *out)
     write_launches(fit, out);
     write_names(fit, out);
     write_scales(fit, out);
-    fputs("]}\n", out);
+    fputs("]", out);
+    if (fit->write_more)
+        fit->write_more(fit->more, out);
+    else
+        fputs("}", out);
+    fputc('\n', out);
 }
 
 static size_t count_spread(const struct fit_measured *list, size_t count)
@@ -353,7 +360,7 @@ void fit_trace_print(const struct fit_trace *fit, FILE *out)
     fprintf(out, "%-24s %8s %8s %16s\n", "family, by shapes", "launches",
             "factor", "band");
     for (int i = 0; i < WORK_FAMILIES; i++) {
-        const struct fit_family *f = &fit->families[i];
+        const struct fit_scaled *f = &fit->families[i];
         if (f->scale.factor > 0)
             fprintf(out, "%-24s %8zu %8.2f   %5.2f to %5.2f\n",
                     work_family_name((enum work_family)i), f->kernels,

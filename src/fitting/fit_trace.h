@@ -20,7 +20,7 @@ struct fit_measured {
 };
 
 /* Of a family whose work the shapes describe. */
-struct fit_family {
+struct fit_scaled {
     struct cost_scale scale; /* factor 0: none */
     size_t kernels;          /* launches of different name or grid */
 };
@@ -36,10 +36,13 @@ struct fit_trace {
     char gpu[32];                /* the catalogue's name */
     struct fit_measured *launches, *products;
     size_t launch_count, product_count;
-    struct fit_family families[WORK_FAMILIES];
+    struct fit_scaled families[WORK_FAMILIES];
     struct fit_name *names;
     size_t name_count;
     uint32_t jobs; /* that the traces are of */
+    void (*write_more)(const void *more, FILE *out); /* further members of the
+                                                        file; NULL: none */
+    const void *more;
 };
 
 /* Fits OPS, of the GPU with that name and LIMITS, whose models IMAGE has. */
@@ -48,7 +51,7 @@ void fit_trace_run(struct fit_trace *fit, const struct trace_ops *ops,
                    const struct cost_image *image);
 void fit_trace_fini(struct fit_trace *fit);
 
-/* Writes FIT as JSON, as `run --fit' reads it. */
+/* Writes FIT as JSON, as `run --fit' reads it. Its end is WRITE_MORE's. */
 void fit_trace_write(const struct fit_trace *fit, FILE *out);
 
 /* Prints how much there is in FIT. */

@@ -16,27 +16,39 @@ struct reading {
     int rc;
 };
 
-static void take(void *context, const struct op *op)
+/* Kernels, and products, which have a shape in place of a grid. */
+static bool is_fitted(const struct op *op)
 {
-    struct reading *r = context;
-    const char *name = trace_names_get(op_trace_names(r->ops), op->name);
+    return op->kind == OP_GEMM ||
+           (op->kind == OP_LAUNCH && op->record == TRACE_LAUNCH);
+}
 
-    if (r->rc || !op->measured || op->kind != OP_LAUNCH || !op->duration_ns ||
-        op->record != TRACE_LAUNCH || strstr(name, "nccl"))
-        return;
-    const struct trace_launch *l = op_as_launch(op);
-    struct trace_kernel *k =
-        trace_ops_add(r->t, name, op->duration_ns, r->err);
-    if (!k) {
-        r->rc = -1;
-        return;
-    }
+static void grid_set(struct trace_kernel *k, const struct trace_launch *l)
+{
     k->grid[0] = (uint32_t)l->grid_x_y;
     k->grid[1] = (uint32_t)(l->grid_x_y >> 32);
     k->grid[2] = (uint32_t)l->grid_z_block_x;
     k->block[0] = (uint32_t)(l->grid_z_block_x >> 32);
     k->block[1] = (uint32_t)l->block_y_z;
     k->block[2] = (uint32_t)(l->block_y_z >> 32);
+}
+
+static void take(void *context, const struct op *op)
+{
+    struct reading *r = context;
+    const char *name = trace_names_get(op_trace_names(r->ops), op->name);
+
+    if (r->rc || !op->measured || !op->duration_ns || !is_fitted(op) ||
+        strstr(name, "nccl"))
+        return;
+    struct trace_kernel *k =
+        trace_ops_add(r->t, name, op->duration_ns, r->err);
+    if (!k) {
+        r->rc = -1;
+        return;
+    }
+    if (op->kind == OP_LAUNCH)
+        grid_set(k, op_as_launch(op));
     work_describe(op, name, &k->work);
     k->known = k->work.source == WORK_RULE || k->work.source == WORK_EXACT;
 }

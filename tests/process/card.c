@@ -2,6 +2,8 @@
  * A card that does little, for tests/process/real_card: the driver, the runtime,
  * CUPTI and NVML in one, built once for each name. $CARD says what is wrong with
  * it. With JOB: a program for it. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +15,32 @@ int cudaGetDeviceCount(int *count);
 int cudaMalloc(void **p, size_t bytes);
 int cudaFree(void *p);
 
-int main(void)
+typedef struct {
+    char bytes[128];
+} nccl_id;
+
+/* One all-reduce of rank 0 of RANKS, by memsim's NCCL: it is preloaded. */
+static int collective(int ranks)
 {
+    int (*id_make)(nccl_id *) = dlsym(RTLD_DEFAULT, "ncclGetUniqueId");
+    int (*init)(void **, int, nccl_id, int) =
+        dlsym(RTLD_DEFAULT, "ncclCommInitRank");
+    int (*reduce)(const void *, void *, size_t, int, int, void *, void *) =
+        dlsym(RTLD_DEFAULT, "ncclAllReduce");
+    void *comm = NULL, *p = NULL;
+    nccl_id id;
+
+    if (!id_make || !init || !reduce)
+        return 1;
+    return cudaMalloc(&p, 1 << 20) || id_make(&id) ||
+           init(&comm, ranks, id, 0) ||
+           reduce(p, p, 1 << 18, 7 /* ncclFloat32 */, 0, comm, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        return collective(atoi(argv[1]));
     int count = 0, rc = cudaGetDeviceCount(&count);
     void *p = NULL;
 
@@ -83,6 +109,47 @@ int cuMemGetInfo_v2(size_t *available, size_t *total)
 {
     *total = 80 * GIB;
     *available = *total - (is("busy") ? 21 : 1) * GIB;
+    return 0;
+}
+
+/* The kernel that stands for a collective: what it is told. */
+int cuModuleLoadData(void **module, const void *image)
+{
+    *module = module;
+    return !image;
+}
+
+int cuModuleGetFunction(void **function, void *module, const char *name)
+{
+    *function = function;
+    return !module || !strstr(name, "memsim_collective");
+}
+
+int cuMemAlloc_v2(uint64_t *p, size_t bytes)
+{
+    *p = 0x710000000000 + bytes;
+    return 0;
+}
+
+int cuMemsetD8_v2(uint64_t p, unsigned char value, size_t count)
+{
+    return !p || value || !count;
+}
+
+int cuLaunchKernel(void *function, unsigned blocks, unsigned y, unsigned z,
+                   unsigned threads, unsigned ty, unsigned tz, unsigned shared,
+                   void *stream, void **arguments, void **extra)
+{
+    const double *factor = arguments[4], *lag = arguments[7];
+    const uint64_t *count = arguments[2], *ns = arguments[5];
+    const uint64_t *last = arguments[8], *gate = arguments[9];
+
+    (void)function, (void)ty, (void)tz, (void)shared, (void)stream;
+    (void)extra;
+    printf("blocks %u, elements %llu, factor %g, ns %d, lag %.4f, last %d, "
+           "gate %d\n",
+           blocks * y * z * (threads > 0), (unsigned long long)*count, *factor,
+           *ns > 1000, *lag, *last != 0, *gate != 0);
     return 0;
 }
 

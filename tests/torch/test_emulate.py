@@ -65,7 +65,8 @@ for _ in range(4):
     optimizer.step()
     optimizer.zero_grad()
 torch.cuda.synchronize()
-print(torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved())
+print(f"{torch.cuda.max_memory_allocated()} "
+      f"{torch.cuda.max_memory_reserved()}\\n", end="")
 dist.destroy_process_group()
 """
 DDP = GPT + """
@@ -114,6 +115,75 @@ objects = [None] * world
 dist.all_gather_object(objects, {"rank": dist.get_rank()})
 print(objects[0], len(objects))
 dist.barrier()
+dist.destroy_process_group()
+"""
+
+
+# What ranks send each other is their own, not a copy: each adds its number.
+REAL_VALUES = START + """
+rank = dist.get_rank()
+def show(name, *tensors):
+    print(f"{rank} {name} {[t.tolist() for t in tensors]}\\n", end="",
+          flush=True)
+
+for op in dist.ReduceOp.SUM, dist.ReduceOp.MAX, dist.ReduceOp.PRODUCT:
+    t = torch.tensor([2, 3 + rank], device="cuda")
+    dist.all_reduce(t, op)
+    show(op, t)
+t = torch.tensor([rank + .5], device="cuda")
+dist.all_reduce(t, dist.ReduceOp.AVG)
+show("average", t)
+out = torch.empty(world, device="cuda", dtype=torch.int64)
+dist.all_gather_into_tensor(out, torch.tensor([7 + rank], device="cuda"))
+show("gather", out)
+t = torch.empty(1, device="cuda", dtype=torch.int64)
+dist.reduce_scatter_tensor(t, out * (rank + 1))
+show("scatter", t)
+t = torch.tensor([40 + rank], device="cuda")
+dist.broadcast(t, 1)
+show("broadcast", t)
+a, b = torch.tensor([rank], device="cuda"), torch.tensor([-1], device="cuda")
+if rank in (0, 1):
+    ops = [dist.P2POp(dist.isend, a, 1 - rank),
+           dist.P2POp(dist.irecv, b, 1 - rank)]
+    for work in dist.batch_isend_irecv(ops):
+        work.wait()
+    show("from a real one", b)
+t = torch.tensor([5 * rank + 1], device="cuda")
+if rank == 0:
+    dist.send(t, 1)
+    dist.recv(t, 1)
+elif rank == 1:
+    u = torch.empty_like(t)
+    dist.recv(u, 0)
+    dist.send(t + u, 0)
+show("there and back", t)
+# with a rank that does not exist: what is sent to it comes back
+if rank == 0:
+    for work in dist.batch_isend_irecv([
+            dist.P2POp(dist.isend, a + 9, world - 1),
+            dist.P2POp(dist.irecv, b, world - 1)]):
+        work.wait()
+    show("from none", b)
+big = torch.full((1 << 20,), 1., device="cuda")
+dist.all_reduce(big)
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+# Rank 1 comes late, in this machine's time.
+LATE = START + """
+import time
+t = torch.ones(1 << 20, device="cuda")
+dist.all_reduce(t)
+torch.cuda.synchronize()
+start = time.monotonic()
+if dist.get_rank() == 1:
+    time.sleep(2)
+dist.all_reduce(t)
+torch.cuda.synchronize()
+late = time.monotonic() - start > 1.5
+print(f"{dist.get_rank()} {'waited' if late else 'did not'}\\n", end="")
 dist.destroy_process_group()
 """
 
@@ -218,6 +288,71 @@ def values_are_those_of_a_simulated_run():
         job = Job(folder, VALUES, "--nproc-per-node", "4")
     equal(job.emulated[0], job.plain[0])
     assert "[[12, 16, 20]]" in job.plain[0], job.plain[0]
+
+
+def real_ranks(script, gpus, ranks):
+    """What they print, sorted, and the report: emulated on GPUS cards of one
+    `memsim run', and simulated."""
+    world = ["--nnodes", "2", "--nproc-per-node", "4", "--ranks", ranks]
+    command = ["--", sys.executable, "-c", script]
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, words in (
+                ("emulated", [MEMSIM, "run", "-q", "--gpus", str(gpus),
+                              "--host-speed", "0",
+                              "--", MEMSIM, "emulate", *world]),
+                ("plain", [MEMSIM, "run", *world])):
+            path = pathlib.Path(folder) / f"{name}.json"
+            done = subprocess.run(
+                [*words, "-q", "--host-speed", "0", "--json", path, *command],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            assert done.returncode == 0, (name, done.stderr)
+            found.append((sorted(done.stdout.splitlines()),
+                          json.loads(path.read_text())))
+    return found
+
+
+@test
+def two_real_ranks_exchange_what_they_have():
+    (emulated, report), (plain, _) = real_ranks(REAL_VALUES, 2, "0,1")
+    equal(emulated, plain)
+    equal(report["emulated_ranks"], 6)
+    assert "0 from a real one [[1]]" in emulated, emulated
+    assert "0 from none [[9]]" in emulated, emulated
+
+
+@test
+def a_real_rank_waits_for_another_one():
+    done = subprocess.run(
+        [MEMSIM, "run", "-q", "--gpus", "2", "--real-clock", "--", MEMSIM,
+         "emulate", "-q", "--nproc-per-node", "8", "--ranks", "0,1", "--",
+         sys.executable, "-c", LATE], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True)
+    equal(sorted(done.stdout.splitlines()), ["0 waited", "1 waited"])
+
+
+@test
+def two_real_ranks_have_the_step_and_the_peaks_of_a_simulated_run():
+    (_, report), (_, plain) = real_ranks(DDP, 2, "0,1")
+    compare_ranks(report, plain)
+
+
+@test
+def ranks_with_one_gpu_run_one_after_another():
+    (_, report), (_, plain) = real_ranks(DDP, 1, "0,4")
+    compare_ranks(report, plain)
+
+
+def compare_ranks(report, plain):
+    equal([r["rank"] for r in report["ranks"]],
+          [r["rank"] for r in plain["ranks"]])
+    for name in "peak_allocated_bytes", "peak_reserved_bytes":
+        # a rank that waits in this machine's time may keep a bucket for longer
+        least = min(r["devices"][0][name] for r in plain["ranks"])
+        equal([r["devices"][0][name] for r in report["ranks"]],
+              [least] * len(plain["ranks"]))
+    step, want = report["time"]["step_ns"], plain["time"]["step_ns"]
+    assert abs(step / want - 1) < 0.001, (step, want)
 
 
 @test

@@ -53,17 +53,36 @@ print(sum(e.device_type.name == "CUDA" for e in p.events()) > 0)
 """
 
 
-class Run:
-    """SCRIPT, recorded in a folder; REAL: as on a real GPU."""
+CONVOLUTIONS = """
+import torch
+torch.manual_seed(0)
+model = torch.nn.Sequential(
+    torch.nn.Conv2d(3, 64, 7, 2, 3), torch.nn.ReLU(),
+    torch.nn.Conv2d(64, 128, 3, 1, 1), torch.nn.ReLU(),
+    torch.nn.Conv2d(128, 128, 3, 2, 1)).cuda()
+for _ in range(3):
+    x = torch.randn(16, 3, 128, 128, device="cuda")
+    model(x).square().mean().backward()
+    model.zero_grad()
+torch.cuda.synchronize()
+print(torch.cuda.max_memory_reserved())
+"""
 
-    def __init__(self, folder, script, real, *options):
-        name = pathlib.Path(folder) / ("real" if real else "plain")
+
+class Run:
+    """SCRIPT, recorded in a folder; REAL: as on a real GPU, the card, which
+    memsim plays with CARD's options and where ENVIRONMENT holds."""
+
+    def __init__(self, folder, script, real, *options, name=None, card=(),
+                 environment=()):
+        name = pathlib.Path(folder) / (name or ("real" if real else "plain"))
         command = [MEMSIM, "run", "--quiet", "-o", name, *options,
                    "--json", f"{name}.json"]
         if real:
-            command = [MEMSIM, "run", "--quiet", "-o", f"{name}.card", "--",
-                       *command, "--real"]
-        done = subprocess.run([*command, "--", sys.executable, "-c", script],
+            command = [MEMSIM, "run", "--quiet", "-o", f"{name}.card", *card,
+                       "--", *command, "--real"]
+        done = subprocess.run(["env", *environment, *command, "--",
+                               sys.executable, "-c", script],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True)
         assert done.returncode == 0, done.stderr
@@ -115,7 +134,7 @@ def its_peaks_are_equal_and_its_works_have_times():
     for name in "peak_allocated_bytes", "peak_reserved_bytes", \
             "peak_used_bytes":
         equal(gpu(real)[name], gpu(plain)[name])
-    works = real.kinds("launch", "set", "copy")
+    works = real.kinds("launch", "gemm", "set", "copy")
     times = [line for line in real.lines if " measured " in line
              and "duration_ns=0 " not in line]
     equal(len(times), len(works))
@@ -134,6 +153,50 @@ def the_estimate_beside_it_has_the_same_blocks():
     assert "the allocator has the same 198 events in both" in text, text
     for name in "peak allocated", "peak reserved", "peak used":
         assert re.search(name + r" .* \+0\.00%", text), text
+
+
+@test
+def products_have_their_shapes_and_are_fitted():
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Run(folder, TRAIN, real=False)
+        real = Run(folder, TRAIN, real=True)
+        text = memsim("fit", "-o", f"{folder}/fit.json", f"{folder}/real")
+
+    def products(run):
+        return [re.sub(r"workspace_bytes=\d+ ", "", line)
+                for line in run.records("gemm")]
+    assert products(plain)
+    equal(products(real), products(plain))
+    shapes = {re.search(r" m=\d+ n=\d+ k=\d+ .* accumulates=\d", line)[0]
+              for line in products(plain)}
+    assert f"{len(shapes)} products by shape; 0 more vary" in text, text
+
+
+@test
+def the_next_estimate_has_what_a_run_taught():
+    """The card's cuDNN asks for other workspaces than the catalogue has, and its
+    memory is slower."""
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Run(folder, CONVOLUTIONS, real=False)
+        sizes = {m[1] for line in plain.lines
+                 if (m := re.search(r" convolution .* workspace_bytes=(\d+)",
+                                    line)) and m[1] != "0"}
+        assert sizes
+        other = pathlib.Path(folder) / "other.json"
+        other.write_text('{"base": "h100-sxm-80gb", "memory_gbps": 1000}')
+        Run(folder, CONVOLUTIONS, True, card=("--gpu", other), environment=[
+            "MEMSIM_WORKSPACES=" + ",".join(f"{s}={2 * int(s) + 512}"
+                                            for s in sizes)])
+        learnt = f"{folder}/learnt.json"
+        text = memsim("diff", "--truth", "--save-corrections", learnt,
+                      f"{folder}/plain", f"{folder}/real")
+        assert "blocks have another size in the run" in text, text
+        assert not re.search(r"peak reserved .* [-+]0\.00%", text), text
+        Run(folder, CONVOLUTIONS, False, "--corrections", learnt, name="again")
+        text = memsim("diff", "--truth", f"{folder}/again", f"{folder}/real")
+    for name in "peak allocated", "peak reserved", "peak used":
+        assert re.search(name + r" .* [-+]0\.00%", text), text
+    assert "another size" not in text, text
 
 
 @test

@@ -32,7 +32,7 @@ TEST(each_type_has_a_kernel_of_its_own)
 
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         snprintf(entry, sizeof entry,
-                 ".visible .entry _Z17memsim_collectiveI%sEvPKvPvmmdmmdPm(",
+                 ".visible .entry _Z17memsim_collectiveI%sEvPKvPvmmdmmdPmPKmm(",
                  types[i]);
         const char *at = strstr(emulated_code, entry);
         CHECK(at && !strstr(at + 1, entry));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/core/work/library_call.h"
 #include "capture/core/memory/device.h"
 #include "capture/cudnn/convolution.h"
 
@@ -270,5 +271,8 @@ struct workspace convolution_workspace(const struct convolution *convolution)
                           shape_bytes(&convolution->y);
         w.most_bytes = 4 * w.bytes > copies ? 4 * w.bytes : copies;
     }
+    uint64_t learnt = memsim_call_workspace(w.bytes);
+    if (learnt != w.bytes)
+        w.bytes = w.most_bytes = learnt;
     return w;
 }

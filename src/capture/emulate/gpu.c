@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NCCL on a real GPU, one rank of many: the others send what this one sends,
- * and come when this one does, or later by what --stragglers says. */
+ * NCCL on a real GPU. Ranks that do not exist send what this one sends, and
+ * come when this one does, or later by what --stragglers says. Real ones, on
+ * other GPUs, meet this one (parcel.h). */
 #include "capture/nccl/gpu.h"
 
 #include <cuda_runtime_api.h>
@@ -10,6 +11,7 @@
 #include "capture/core/work/submit.h"
 #include "capture/emulate/kernel.h"
 #include "capture/emulate/memory.h"
+#include "capture/emulate/parcel.h"
 #include "capture/emulate/price.h"
 #include "capture/nccl/operation.h"
 #include "capture/real/card.h"
@@ -151,27 +153,75 @@ static _Thread_local struct held {
     bool some;
     struct nccl_call call; /* the first */
     const struct communicator *comm;
+    struct parcel *parcel; /* NULL: none of it travels */
     uint64_t in_bytes, out_bytes;
 } held;
 
+/* Whether E meets other real ranks, or brings what the kernel cannot make: a
+ * message, which comes back as it was sent, or a product. From a rank that does
+ * not exist nothing comes that this one could wait for. */
+static bool travels(const struct exchange *e, const struct communicator *c)
+{
+    switch (e->shape) {
+    case SHAPE_SEND:
+    case SHAPE_RECEIVE:
+        return parcel_is_real(c, e->root) || exchange_is_small(e);
+    case SHAPE_BROADCAST:
+    case SHAPE_SCATTER:
+        return parcel_has_peers(c) && parcel_is_real(c, e->root);
+    case SHAPE_REDUCE:
+    case SHAPE_REDUCE_SCATTER:
+        if (nccl_reduction(e->operation, e->type, e->count).kind ==
+                REDUCE_PROD &&
+            exchange_is_small(e))
+            return true;
+        break;
+    default:
+        break;
+    }
+    return parcel_has_peers(c);
+}
+
+/* A parcel with CALL in it; NULL where none is needed, or can be had. */
+static struct parcel *parcel_of(const struct communicator *c,
+                                const struct nccl_call *call)
+{
+    struct parcel *p = call->exchange.share && travels(&call->exchange, c)
+                           ? parcel_open(call->exchange.stream)
+                           : NULL;
+
+    if (p)
+        parcel_add(p, &call->exchange);
+    return p;
+}
+
+/* What comes in P the kernel does not make. */
 static ncclResult_t launch(const struct communicator *c,
-                           const struct nccl_call *call)
+                           const struct nccl_call *call, struct parcel *p)
 {
     struct emulated k;
     struct emulated_price price;
 
     moved(call, c, &k);
-    if (moves_nothing(&k))
+    if (moves_nothing(&k) || (p && exchange_is_small(&call->exchange)))
         k.shares = 0;
+    if (p) {
+        struct parcel_gate gate = parcel_gate(p);
+
+        k.gate = gate.gate;
+        k.ticket = gate.ticket;
+        parcel_send(p);
+    }
     emulated_price(c, call, &price);
     k.ns = price.ns;
     k.nodes = price.nodes;
     k.lag = price.lag;
     k.blocks = memsim_device_gpu()->nccl_channels;
     k.blocks += !k.blocks;
-    if (!k.ns && !k.shares)
-        return ncclSuccess;
-    return kernel_launch(c->device, &k) ? ncclUnhandledCudaError : ncclSuccess;
+    int rc = k.ns || k.shares || k.gate ? kernel_launch(c->device, &k) : 0;
+    if (p)
+        parcel_bring(p);
+    return rc ? ncclUnhandledCudaError : ncclSuccess;
 }
 
 static ncclResult_t carry(const struct communicator *c,
@@ -182,7 +232,7 @@ static ncclResult_t carry(const struct communicator *c,
 
     real_enter(&passed);
     if (launches)
-        result = launch(c, call);
+        result = launch(c, call, parcel_of(c, call));
     if (!result && passed.outer &&
         tap_begin(&passed, call->exchange.stream) >= 0)
         memsim_submit(TRACE_COLLECTIVE, (const uint64_t *)&call->record,
@@ -197,28 +247,42 @@ static bool is_message(const struct nccl_call *call)
            call->exchange.shape == SHAPE_RECEIVE;
 }
 
-static void hold(const struct communicator *c, const struct nccl_call *call)
+/* Sends what is held where CALL has no room beside it. */
+static ncclResult_t hold(const struct communicator *c,
+                         const struct nccl_call *call)
 {
+    ncclResult_t result = ncclSuccess;
+    struct real_call passed;
+
+    real_enter(&passed);
+    if (held.some && held.parcel && travels(&call->exchange, c) &&
+        !parcel_add(held.parcel, &call->exchange))
+        result = nccl_gpu_group_end();
+    else if (held.some && !held.parcel)
+        held.parcel = parcel_of(c, call);
     if (!held.some)
-        held = (struct held){.some = true, .call = *call, .comm = c};
+        held = (struct held){.some = true,
+                             .call = *call,
+                             .comm = c,
+                             .parcel = parcel_of(c, call)};
+    real_leave(&passed);
     if (call->exchange.shape == SHAPE_SEND)
         held.out_bytes += call->exchange.share;
     else
         held.in_bytes += call->exchange.share;
+    return result;
 }
 
 ncclResult_t nccl_gpu_call(struct communicator *c, const struct nccl_call *call)
 {
     bool holds = call->exchange.in_group && is_message(call);
+    ncclResult_t result = ncclSuccess;
 
-    if (holds && held.some && held.comm != c) {
-        ncclResult_t result = nccl_gpu_group_end();
-        if (result)
-            return result;
-    }
-    if (holds)
-        hold(c, call);
-    return carry(c, call, !holds);
+    if (holds && held.some && held.comm != c)
+        result = nccl_gpu_group_end();
+    if (holds && !result)
+        result = hold(c, call);
+    return result ? result : carry(c, call, !holds);
 }
 
 /* One kernel for all, with the bytes of the busier direction. */
@@ -233,7 +297,7 @@ ncclResult_t nccl_gpu_group_end(void)
     held.call.record.bytes =
         held.in_bytes > held.out_bytes ? held.in_bytes : held.out_bytes;
     real_enter(&passed);
-    result = launch(held.comm, &held.call);
+    result = launch(held.comm, &held.call, held.parcel);
     real_leave(&passed);
     return result;
 }

@@ -116,12 +116,12 @@ int kernel_launch(int device, const struct emulated *k)
 {
     struct card *card = card_open(device, k->lag > 0);
     uint64_t count, send = k->send, receive = k->receive, shares = k->shares;
-    uint64_t ns = k->ns, nodes = k->nodes;
+    uint64_t ns = k->ns, nodes = k->nodes, gate = k->gate, ticket = k->ticket;
     enum form form = form_of(k, &count);
     double factor = k->factor, lag = k->lag;
     CUdeviceptr last = k->lag > 0 ? card->last : 0;
-    void *arguments[] = {&send, &receive, &count, &shares, &factor,
-                         &ns,   &nodes,   &lag,   &last};
+    void *arguments[] = {&send,  &receive, &count, &shares, &factor, &ns,
+                         &nodes, &lag,     &last,  &gate,   &ticket};
 
     if (card->result)
         return (int)card->result;

@@ -18,6 +18,7 @@ struct emulated {
     uint64_t nodes;  /* 1, or more */
     double lag; /* by how much longer than this rank the slowest one needs from
                    one collective to the next; 0.02: 2% */
+    uint64_t gate, ticket; /* it waits until *GATE is TICKET; 0: it does not */
     uint32_t blocks;
 };
 

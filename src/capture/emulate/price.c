@@ -48,7 +48,8 @@ static void *image_map(size_t *bytes)
     return image == MAP_FAILED ? NULL : image;
 }
 
-/* This rank stands for all others: a delay of any of them is everybody's. */
+/* This rank stands for all others: a delay of any of them is everybody's. Real
+ * ones say so themselves, and come to the same. */
 static const char *delays_open(void)
 {
     const struct session *session = memsim_session();
@@ -57,8 +58,10 @@ static const char *delays_open(void)
     if (!options.delays)
         return NULL;
     ranks.local = session->local_world_size;
-    for (uint32_t r = 1; r < session->world_size; r++)
-        rank_set_add(&ranks.members, r);
+    ranks.rank = process_rank();
+    for (uint32_t r = 0; r < session->world_size; r++)
+        if (r != ranks.rank)
+            rank_set_add(&ranks.members, r);
     delays.delays = options.delays->table;
     delays.ranks = &ranks;
     return *delays.delays->library &&

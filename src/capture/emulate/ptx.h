@@ -6,15 +6,18 @@
 
 /* template <T> __global__ void memsim_collective(
  *     const void *send, void *receive, size_t count, size_t shares,
- *     double factor, size_t ns, size_t nodes, double lag, size_t *last)
+ *     double factor, size_t ns, size_t nodes, double lag, size_t *last,
+ *     const size_t *gate, size_t ticket)
  *
- *   begin = the time; the slowest rank comes (begin - *last) * lag later
+ *   begin = the time; the slowest rank comes (begin - *last) * lag later, and
+ *     real ones when *gate is ticket
  *   each thread: loads an element, multiplies, stores it in every share
  *   one thread of each block: waits until begin + ns; *last = the time
  *
- * The last two are for a card; the name and the nodes tell profilers, and a
- * simulated GPU, what it stands for. */
-#define EMULATED_NAME(type) "_Z17memsim_collectiveI" type "EvPKvPvmmdmmdPm"
+ * The name and the nodes tell profilers, and a simulated GPU, what it stands
+ * for. */
+#define EMULATED_NAME(type)                                                    \
+    "_Z17memsim_collectiveI" type "EvPKvPvmmdmmdPmPKmm"
 
 #define PTX_HEAD ".version 6.3\n.target sm_70\n.address_size 64\n"
 
@@ -22,7 +25,8 @@
     ".visible .entry " EMULATED_NAME(type) "(\n"                               \
     " .param .u64 p_send, .param .u64 p_receive, .param .u64 p_count,\n"       \
     " .param .u64 p_shares, .param .f64 p_factor, .param .u64 p_ns,\n"         \
-    " .param .u64 p_nodes, .param .f64 p_lag, .param .u64 p_last)\n"           \
+    " .param .u64 p_nodes, .param .f64 p_lag, .param .u64 p_last,\n"           \
+    " .param .u64 p_gate, .param .u64 p_ticket)\n"                             \
     ".maxntid 512, 1, 1\n"                                                     \
     "{\n .reg .pred %p, %q;\n .reg .b16 %h;\n"                                 \
     " .reg .b32 %r, %s, %t, %x, %y, %z, %w;\n"                                 \
@@ -35,14 +39,25 @@
     " ld.param.u64 %shares, [p_shares];\n"                                     \
     " ld.param.u64 %last, [p_last];\n"                                         \
     " ld.param.f64 %e, [p_factor];\n"                                          \
-    " setp.eq.u64 %p, %last, 0;\n @%p bra MOVE;\n"                             \
+    " setp.eq.u64 %p, %last, 0;\n @%p bra GATE;\n"                             \
     " ld.volatile.global.u64 %now, [%last];\n"                                 \
-    " setp.eq.u64 %p, %now, 0;\n @%p bra MOVE;\n"                              \
-    " setp.ge.u64 %p, %now, %begin;\n @%p bra MOVE;\n"                         \
+    " setp.eq.u64 %p, %now, 0;\n @%p bra GATE;\n"                              \
+    " setp.ge.u64 %p, %now, %begin;\n @%p bra GATE;\n"                         \
     " sub.u64 %now, %begin, %now;\n cvt.rn.f64.u64 %d, %now;\n"                \
     " ld.param.f64 %e, [p_lag];\n mul.f64 %d, %d, %e;\n"                       \
     " ld.param.f64 %e, [p_factor];\n"                                          \
-    " cvt.rzi.u64.f64 %now, %d;\n add.u64 %ns, %ns, %now;\n"                   \
+    " cvt.rzi.u64.f64 %now, %d;\n add.u64 %begin, %begin, %now;\n"             \
+    "GATE:\n"                                                                  \
+    " ld.param.u64 %n, [p_gate];\n"                                            \
+    " setp.eq.u64 %p, %n, 0;\n @%p bra MOVE;\n"                                \
+    " ld.param.u64 %v, [p_ticket];\n"                                          \
+    " mov.u32 %t, %tid.x;\n setp.ne.u32 %p, %t, 0;\n @%p bra COME;\n"          \
+    "LOOK:\n"                                                                  \
+    " ld.volatile.global.u64 %now, [%n];\n"                                    \
+    " setp.ge.u64 %p, %now, %v;\n @%p bra COME;\n"                             \
+    " nanosleep.u32 200;\n bra LOOK;\n"                                        \
+    "COME:\n bar.sync 0;\n"                                                    \
+    " mov.u64 %now, %globaltimer;\n max.u64 %begin, %begin, %now;\n"           \
     "MOVE:\n"                                                                  \
     " setp.eq.u64 %p, %shares, 0;\n @%p bra WAIT;\n"                           \
     " mov.u32 %r, %ctaid.x;\n mov.u32 %s, %ntid.x;\n mov.u32 %t, %tid.x;\n"    \
@@ -65,9 +80,10 @@
     " add.u64 %i, %i, %step;\n bra NEXT;\n"                                    \
     "WAIT:\n"                                                                  \
     " mov.u32 %t, %tid.x;\n setp.ne.u32 %p, %t, 0;\n @%p bra END;\n"           \
+    " add.u64 %n, %begin, %ns;\n"                                              \
     "SPIN:\n"                                                                  \
-    " mov.u64 %now, %globaltimer;\n sub.u64 %n, %now, %begin;\n"               \
-    " setp.lt.u64 %p, %n, %ns;\n @%p bra SPIN;\n"                              \
+    " mov.u64 %now, %globaltimer;\n"                                           \
+    " setp.lt.u64 %p, %now, %n;\n @%p bra SPIN;\n"                             \
     " mov.u32 %r, %ctaid.x;\n setp.ne.u32 %p, %r, 0;\n @%p bra END;\n"         \
     " setp.eq.u64 %p, %last, 0;\n @%p bra END;\n"                              \
     " st.volatile.global.u64 [%last], %now;\n"                                 \

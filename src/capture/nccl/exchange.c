@@ -11,14 +11,13 @@
 #include <string.h>
 
 #include "capture/core/base/pages.h"
-#include "capture/core/memory/values.h"
-#include "capture/core/memory/values_pack.h"
 #include "capture/core/run/clock.h"
 #include "capture/core/run/live.h"
 #include "capture/core/run/meeting.h"
 #include "capture/core/run/peers.h"
 #include "capture/core/run/process.h"
 #include "capture/core/work/stream.h"
+#include "capture/nccl/gpu.h"
 #include "capture/nccl/operation.h"
 #include "common/trace/session.h"
 
@@ -31,14 +30,7 @@
 #define SEND_MS      20000
 #define LOOK_MS      500
 
-struct pending {
-    struct exchange e;
-    uint64_t busy_ms, since_ms; /* of the others, when they last were busy */
-    uint64_t looked_ms;
-    uint32_t looks; /* since others wait for this process, or no longer do */
-    bool wanted;
-};
-_Static_assert(sizeof(struct pending) <= AWAIT_BYTES, "does not fit");
+_Static_assert(sizeof(struct exchange_wait) <= AWAIT_BYTES, "does not fit");
 
 /* A rank that is a process, and for how many it stands. */
 struct source {
@@ -141,7 +133,7 @@ static void post(const struct exchange *e, struct communicator *c)
     memsim_await_memory(e->send, letter.bytes);
     pthread_mutex_lock(&lock);
     if (sides_open()) {
-        bool some = memsim_values_take(e->send, letter.bytes, sides[0].data,
+        bool some = nccl_gpu_take(e->send, letter.bytes, sides[0].data,
                                        sides[0].marks);
         memsim_mailbox_post(&c->box, &letter, some ? sides[0].data : NULL,
                             sides[0].marks);
@@ -293,9 +285,9 @@ static bool sum_up(const struct exchange *e, const struct communicator *c,
 static void put(uint64_t to, uint64_t bytes, bool known)
 {
     if (known)
-        memsim_values_give(to, bytes, sides[0].data, sides[0].marks);
+        nccl_gpu_give(to, bytes, sides[0].data, sides[0].marks);
     else
-        memsim_values_forget(to, bytes);
+        nccl_gpu_forget(to, bytes);
 }
 
 /* Every rank's share, side by side. */
@@ -340,7 +332,7 @@ static bool is_filled(const struct exchange *e)
     const unsigned char *data = sides[0].data;
 
     if ((size_t)e->type >= sizeof fills / sizeof *fills || !fills[e->type] ||
-        !memsim_values_take(e->receive, e->share, sides[0].data,
+        !nccl_gpu_take(e->receive, e->share, sides[0].data,
                             sides[0].marks))
         return false;
     return !memcmp(data, &fills[e->type], bytes) &&
@@ -369,7 +361,7 @@ static void take_one(const struct exchange *e, const struct communicator *c)
     else if (e->shape == SHAPE_BROADCAST && group_read(e, c))
         put(e->receive, e->share, true);
     else if (e->shape == SHAPE_BROADCAST && is_filled(e))
-        memsim_values_forget(e->receive, e->share);
+        nccl_gpu_forget(e->receive, e->share);
     /* else: what another one would send all, this one has itself */
 }
 
@@ -379,7 +371,7 @@ static void carry_out(const struct exchange *e, const struct communicator *c)
     uint32_t count = sources_find(c, sources);
 
     if (!sides_open())
-        memsim_values_forget(e->receive, received_bytes(e, c));
+        nccl_gpu_forget(e->receive, received_bytes(e, c));
     else if (has_one_source(e))
         take_one(e, c);
     else if (receives_shares(e))
@@ -390,7 +382,7 @@ static void carry_out(const struct exchange *e, const struct communicator *c)
 
 static bool complete(void *data, bool unwanted, bool over)
 {
-    const struct exchange *e = &((const struct pending *)data)->e;
+    const struct exchange *e = &((const struct exchange_wait *)data)->e;
     const struct communicator *c = communicator_get(e->comm);
 
     if (!c)
@@ -410,7 +402,7 @@ static bool complete(void *data, bool unwanted, bool over)
 /* First for short times, and again when others wait for this process. */
 static void wait(void *data, unsigned ms)
 {
-    struct pending *p = data;
+    struct exchange_wait *p = data;
     const struct communicator *c = communicator_get(p->e.comm);
 
     if (p->wanted != memsim_meeting_is_wanted())
@@ -422,7 +414,7 @@ static void wait(void *data, unsigned ms)
 }
 
 /* For how long the other programs have done nothing. */
-static uint64_t idle_ms(struct pending *p, uint64_t waited_ms)
+static uint64_t idle_ms(struct exchange_wait *p, uint64_t waited_ms)
 {
     uint64_t busy = memsim_peers_busy_ms();
 
@@ -490,7 +482,7 @@ static void say(const struct exchange *e, const struct communicator *c,
 
 static bool give_up(void *data, uint64_t waited_ms, const char *place)
 {
-    struct pending *p = data;
+    struct exchange_wait *p = data;
     struct communicator *c = communicator_get(p->e.comm);
     int rank = c ? missing(&p->e, c) : -1;
     uint32_t pid;
@@ -520,17 +512,73 @@ static const struct await_kind kind = {
 
 /* --- from outside --------------------------------------------------------- */
 
+bool exchange_is_small(const struct exchange *e)
+{
+    return is_small(e, communicator_get(e->comm));
+}
+
+uint64_t exchange_sent(const struct exchange *e)
+{
+    const struct communicator *c = communicator_get(e->comm);
+
+    return e->send && sends(e, c) ? letter_bytes(e, c) : 0;
+}
+
+uint64_t exchange_received(const struct exchange *e)
+{
+    const struct communicator *c = communicator_get(e->comm);
+
+    return e->receive && receives(e, c) ? received_bytes(e, c) : 0;
+}
+
+void exchange_post(const struct exchange *e)
+{
+    struct communicator *c = communicator_get(e->comm);
+
+    if (sends(e, c))
+        post(e, c);
+}
+
+bool exchange_has_come(struct exchange_wait *w, uint64_t waited_ms)
+{
+    struct communicator *c = communicator_get(w->e.comm);
+
+    if (!c || !receives(&w->e, c) || missing(&w->e, c) < 0)
+        return true;
+    if (!c->box.is_full)
+        c->box.is_full = is_full(c, 0);
+    return missing(&w->e, c) < 0 || give_up(w, waited_ms, "");
+}
+
+void exchange_take(const struct exchange *e)
+{
+    const struct communicator *c = communicator_get(e->comm);
+
+    pthread_mutex_lock(&lock);
+    if (c)
+        carry_out(e, c);
+    pthread_mutex_unlock(&lock);
+}
+
+void exchange_sleep(const struct exchange_wait *w, unsigned ms)
+{
+    const struct communicator *c = communicator_get(w->e.comm);
+
+    if (c)
+        memsim_mailbox_sleep(&c->box, ms);
+}
+
 void exchange_begin(const struct exchange *e)
 {
     struct communicator *c = communicator_get(e->comm);
-    struct pending pending = {.e = *e};
+    struct exchange_wait pending = {.e = *e};
     uint64_t bytes = received_bytes(e, c);
 
     if (!e->share || !e->count)
         return;
     if (!is_small(e, c)) {
         if (receives(e, c) && e->receive)
-            memsim_values_forget(e->receive, bytes);
+            nccl_gpu_forget(e->receive, bytes);
         return;
     }
     if (sends(e, c) && e->send)

@@ -37,6 +37,27 @@ struct exchange {
  * that needs no waiting. */
 void exchange_begin(const struct exchange *e);
 
+/* How long E has been waited for. */
+struct exchange_wait {
+    struct exchange e;
+    uint64_t busy_ms, since_ms; /* of the others, when they last were busy */
+    uint64_t looked_ms;
+    uint32_t looks; /* since others wait for this process, or no longer do */
+    bool wanted;
+};
+
+/* The steps of it, for who waits in another way. Whether what E sends and
+ * receives may travel; how many bytes go out and come in here; what this rank
+ * sends; whether all that it waits for is there, or is given up after so long;
+ * the result; a pause until something may have come. */
+bool exchange_is_small(const struct exchange *e);
+uint64_t exchange_sent(const struct exchange *e);
+uint64_t exchange_received(const struct exchange *e);
+void exchange_post(const struct exchange *e);
+bool exchange_has_come(struct exchange_wait *w, uint64_t waited_ms);
+void exchange_take(const struct exchange *e);
+void exchange_sleep(const struct exchange_wait *w, unsigned ms);
+
 /* C is about to end. */
 void exchange_end(struct communicator *c);
 

@@ -5,6 +5,8 @@
 
 #include "capture/core/diagnose/misuse.h"
 #include "capture/core/memory/device.h"
+#include "capture/core/memory/values.h"
+#include "capture/core/memory/values_pack.h"
 #include "capture/core/work/await.h"
 #include "capture/core/work/kernel.h"
 #include "capture/core/work/stream.h"
@@ -71,6 +73,23 @@ ncclResult_t nccl_gpu_call(struct communicator *c, const struct nccl_call *call)
     memsim_submit(TRACE_COLLECTIVE, (const uint64_t *)&call->record,
                   TRACE_WORD_COUNT(COLLECTIVE), NULL, 0);
     return ncclSuccess;
+}
+
+bool nccl_gpu_take(uint64_t address, uint64_t bytes, void *data,
+                   unsigned char *marks)
+{
+    return memsim_values_take(address, bytes, data, marks);
+}
+
+void nccl_gpu_give(uint64_t address, uint64_t bytes, const void *data,
+                   const unsigned char *marks)
+{
+    memsim_values_give(address, bytes, data, marks);
+}
+
+void nccl_gpu_forget(uint64_t address, uint64_t bytes)
+{
+    memsim_values_forget(address, bytes);
 }
 
 ncclResult_t nccl_gpu_group_end(void)

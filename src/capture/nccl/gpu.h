@@ -28,6 +28,14 @@ struct nccl_call {
 ncclResult_t nccl_gpu_call(struct communicator *c,
                            const struct nccl_call *call);
 
+/* What is known of BYTES of a buffer of a call (values_pack.h): of the GPU's
+ * memory, or of the host's where that holds what a real GPU has. */
+bool nccl_gpu_take(uint64_t address, uint64_t bytes, void *data,
+                   unsigned char *marks);
+void nccl_gpu_give(uint64_t address, uint64_t bytes, const void *data,
+                   const unsigned char *marks);
+void nccl_gpu_forget(uint64_t address, uint64_t bytes);
+
 /* A group of calls ends. */
 ncclResult_t nccl_gpu_group_end(void);
 

@@ -374,6 +374,11 @@ def _serve_tcp_stores(dist):
             args[2] = len(REAL)
         if kwargs.get("world_size") == WORLD:
             kwargs["world_size"] = len(REAL)
+        if 0 not in REAL and RANK == REAL[0]:  # memsim emulate: it is alone
+            if len(args) > 3:
+                args[3] = True
+            else:
+                kwargs["is_master"] = True
         original(self, *args, **kwargs)
 
     dist.TCPStore.__init__ = tcp_store

@@ -100,6 +100,18 @@ void tap_launch(const struct real_call *call, const void *function,
     launch_count(device);
 }
 
+void tap_product(const struct real_call *call, uint32_t name,
+                 const struct gemm *g)
+{
+    int device = g->m && g->n && g->batch ? tap_begin(call, g->stream) : -1;
+
+    if (device < 0)
+        return;
+    gemm_record(name, g, device);
+    captures_count(g->stream);
+    launch_count(device);
+}
+
 /* --- copies, sets --------------------------------------------------------- */
 
 static bool is_device(uint64_t address)

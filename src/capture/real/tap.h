@@ -8,6 +8,7 @@
 
 #include "capture/core/base/launch.h"
 #include "capture/core/memory/host.h"
+#include "capture/core/work/gemm.h"
 #include "capture/real/real.h"
 #include "common/trace/trace.h"
 
@@ -36,6 +37,10 @@ int tap_begin(const struct real_call *call, uint64_t stream);
  * or a handle of the driver's or the runtime's. */
 void tap_launch(const struct real_call *call, const void *function,
                  const struct kernel_launch *launch);
+
+/* A matrix product was called under NAME: all but its device is in G. */
+void tap_product(const struct real_call *call, uint32_t name,
+                 const struct gemm *g);
 
 /* Says that the handle KERNEL stands for what the host stub HOST does. */
 void tap_kernel_of(const void *kernel, const void *host);

@@ -275,6 +275,19 @@ static inline uint32_t session_card_of(const struct session *s, uint32_t rank)
     return UINT32_MAX;
 }
 
+/* Ranks of an emulated job that have the same GPU, which is that with their
+ * number on their node, run one after another: in which turn RANK does, of
+ * COUNT RANKS with LOCAL on a node. */
+static inline uint32_t session_turn(const uint32_t *ranks, uint32_t count,
+                                    uint32_t local, uint32_t rank)
+{
+    uint32_t turn = 0;
+
+    for (uint32_t i = 0; i < count && local; i++)
+        turn += ranks[i] < rank && ranks[i] % local == rank % local;
+    return turn;
+}
+
 /* A session's size with SLOTS processes. */
 static inline size_t session_bytes(uint32_t slots)
 {

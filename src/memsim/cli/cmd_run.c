@@ -127,13 +127,16 @@ static const struct options emulate_options = {
     .command = "memsim emulate",
     .operands = "[--] COMMAND [ARGUMENT]...",
     .summary =
-        "Runs one rank of a job on this machine's GPU, as if the job's other "
-        "ranks were\nthere. NCCL and the place where ranks meet are memsim's; "
-        "all else is real. A\ncollective holds the GPU for as long as the "
-        "model of the cluster says. The exit\nstatus is that of `memsim run'.",
+        "Runs one rank of a job on this machine's GPU, or a few (--ranks), as "
+        "if the job's\nother ranks were there. NCCL and the place where ranks "
+        "meet are memsim's; all else\nis real. A collective holds the GPU for "
+        "as long as the model of the cluster says.\nThe exit status is that of "
+        "`memsim run'.",
     .examples =
         "  memsim emulate --nproc-per-node 8 -- python train.py\n"
-        "  memsim emulate --nnodes 16 --nproc-per-node 8 -- python train.py",
+        "  memsim emulate --nnodes 16 --nproc-per-node 8 -- python train.py\n"
+        "  memsim emulate --nnodes 4 --nproc-per-node 8 --ranks 0,1 -- python "
+        "train.py",
     .rows = rows,
     .wanted = "no command given",
     .operands_min = 1,
@@ -427,8 +430,9 @@ static int check(const struct run_options *o, const struct job *job,
                : 0;
 }
 
-/* What --corrections says of JOB's GPU, and of the times unless --scale was
- * given; *SCALE is to be freed. Returns 0 or -1. */
+/* What --corrections says of JOB's GPU, of libraries' workspaces, and of the
+ * times unless --scale or --fit was given; *SCALE is to be freed. Returns 0 or
+ * -1. */
 static int correct(struct run_options *o, struct job *job, char **scale,
                    struct err *err)
 {
@@ -446,6 +450,12 @@ static int correct(struct run_options *o, struct job *job, char **scale,
     *scale = o->output.scale ? NULL : corrections_scale(&c);
     if (*scale)
         o->output.scale = *scale;
+    if (!o->output.fit)
+        o->output.fit = o->corrections;
+    char *workspaces = corrections_workspaces(&c);
+    if (workspaces) /* core/work/library_call.h */
+        setenv("MEMSIM_WORKSPACES", workspaces, true);
+    free(workspaces);
     return 0;
 }
 
@@ -524,6 +534,7 @@ static int start(bool emulates, int argc, char **argv, char *const *invocation)
         return run_nested(outer, operands.values);
     job.cap_bytes = o.cap_bytes;
     if ((o.real && run_real_start(&job, &cards, o.output.quiet, &err)) ||
+        (emulates && run_emulate_cards(&job, &cards, &err)) ||
         correct(&o, &job, &scale, &err))
         return cmd_fail(CMD_RUN_FAILED, &err);
     status = run_watched(&o, &job, invocation);

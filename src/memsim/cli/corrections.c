@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/cli/corrections.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,17 +13,30 @@
 #include "common/base/json_add.h"
 #include "common/base/json_text.h"
 #include "common/base/xmalloc.h"
+#include "fitting/fit_trace.h"
 
 #define SCHEMA    "corrections_schema"
 #define MORE_MOST (INT64_C(1) << 40)
 
-static void write_json(const void *what, FILE *out)
+static void add_workspaces(const struct corrections *c, cJSON *root)
+{
+    cJSON *list = cJSON_AddArrayToObject(root, "workspaces");
+
+    for (uint32_t i = 0; i < c->workspace_count; i++) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddItemToArray(list, row);
+        json_add_uint(row, "estimate_bytes", c->workspaces[i].estimate_bytes);
+        json_add_uint(row, "run_bytes", c->workspaces[i].run_bytes);
+    }
+}
+
+/* What follows the fit's own members. */
+static void write_more(const void *what, FILE *out)
 {
     const struct corrections *c = what;
     cJSON *root = cJSON_CreateObject();
 
     cJSON_AddNumberToObject(root, SCHEMA, 1);
-    cJSON_AddStringToObject(root, "gpu", c->gpu);
     json_add_uint(root, "context_bytes", c->context_bytes);
     cJSON_AddNumberToObject(root, "libraries_more_bytes",
                             (double)c->libraries_more_bytes);
@@ -32,7 +46,20 @@ static void write_json(const void *what, FILE *out)
             cJSON_AddNumberToObject(scale,
                                     work_family_name((enum work_family)f),
                                     round(1e4 * c->scale[f]) / 1e4);
-    json_print(root, out);
+    add_workspaces(c, root);
+    char *text = cJSON_Print(root);
+    fprintf(out, ",%s", strchr(text, '{') + 1); /* with the fit's end */
+    cJSON_free(text);
+    cJSON_Delete(root);
+}
+
+static void write_json(const void *what, FILE *out)
+{
+    const struct corrections *c = what;
+
+    c->fit->write_more = write_more;
+    c->fit->more = c;
+    fit_trace_write(c->fit, out);
 }
 
 int corrections_write(const struct corrections *c, const char *path,
@@ -62,6 +89,33 @@ static int scale_read(struct corrections *c, const cJSON *scale,
     return 0;
 }
 
+static bool is_bytes(const cJSON *number)
+{
+    return cJSON_IsNumber(number) && number->valuedouble > 0 &&
+           number->valuedouble < (double)MORE_MOST;
+}
+
+static int workspaces_read(struct corrections *c, const cJSON *list,
+                           const char *path, struct err *err)
+{
+    const cJSON *row;
+
+    cJSON_ArrayForEach(row, list)
+    {
+        const cJSON *from = cJSON_GetObjectItem(row, "estimate_bytes");
+        const cJSON *to = cJSON_GetObjectItem(row, "run_bytes");
+
+        if (!is_bytes(from) || !is_bytes(to) ||
+            c->workspace_count == CORRECTIONS_WORKSPACES)
+            return err_set(err, "%s: workspaces: at most %d, each with "
+                                "estimate_bytes and run_bytes above 0",
+                           path, CORRECTIONS_WORKSPACES);
+        c->workspaces[c->workspace_count++] = (struct corrected_workspace){
+            (uint64_t)from->valuedouble, (uint64_t)to->valuedouble};
+    }
+    return 0;
+}
+
 static int root_read(struct corrections *c, const cJSON *root, const char *path,
                      struct err *err)
 {
@@ -81,7 +135,11 @@ static int root_read(struct corrections *c, const cJSON *root, const char *path,
     strcpy(c->gpu, gpu);
     c->context_bytes = (uint64_t)context->valuedouble;
     c->libraries_more_bytes = (int64_t)more->valuedouble;
-    return scale_read(c, cJSON_GetObjectItem(root, "scale"), path, err);
+    return workspaces_read(c, cJSON_GetObjectItem(root, "workspaces"), path,
+                           err) ||
+                   scale_read(c, cJSON_GetObjectItem(root, "scale"), path, err)
+               ? -1
+               : 0;
 }
 
 int corrections_read(struct corrections *c, const char *path, struct err *err)
@@ -114,6 +172,20 @@ int corrections_apply(const struct corrections *c, struct gpu *gpu,
     gpu->context_torch_bytes =
         c->context_bytes + (kernels > 0 ? (uint64_t)kernels : 0);
     return 0;
+}
+
+char *corrections_workspaces(const struct corrections *c)
+{
+    char *text = NULL;
+
+    for (uint32_t i = 0; i < c->workspace_count; i++) {
+        char *more = xasprintf("%s%s%" PRIu64 "=%" PRIu64, text ? text : "",
+                               text ? "," : "", c->workspaces[i].estimate_bytes,
+                               c->workspaces[i].run_bytes);
+        free(text);
+        text = more;
+    }
+    return text;
 }
 
 char *corrections_scale(const struct corrections *c)

@@ -8,11 +8,24 @@
 #include "common/catalogue/gpu.h"
 #include "kernels/work.h"
 
+#define CORRECTIONS_WORKSPACES 64
+
+/* A block that a library asks for: its size in the estimate, and on the GPU. */
+struct corrected_workspace {
+    uint64_t estimate_bytes, run_bytes;
+};
+
+struct fit_trace;
+
 struct corrections {
     char gpu[sizeof((struct gpu *)0)->name];
     uint64_t context_bytes;
     int64_t libraries_more_bytes; /* than was estimated; negative: less */
-    double scale[WORK_FAMILIES];  /* of times; 0: not known */
+    double scale[WORK_FAMILIES]; /* of times that the fit has not; 0: not known
+                                  */
+    struct corrected_workspace workspaces[CORRECTIONS_WORKSPACES];
+    uint32_t workspace_count;
+    struct fit_trace *fit; /* borrowed, to be written: the file is a fit, too */
 };
 
 /* Writes C to the file PATH; reads it. Return 0, or -1 with ERR set. */
@@ -24,6 +37,10 @@ int corrections_read(struct corrections *c, const char *path, struct err *err);
  */
 int corrections_apply(const struct corrections *c, struct gpu *gpu,
                       struct err *err);
+
+/* The workspaces as "ESTIMATE=RUN,..." (core/work/library_call.h), as a heap
+ * text; NULL: none. */
+char *corrections_workspaces(const struct corrections *c);
 
 /* The value of --scale that C stands for, as a heap text; NULL: none. */
 char *corrections_scale(const struct corrections *c);

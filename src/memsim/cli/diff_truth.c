@@ -10,6 +10,9 @@
 #include "common/base/demangle.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
+#include "fits/cost_fit.h"
+#include "fitting/fit_trace.h"
+#include "fitting/run_ops.h"
 #include "memsim/cli/corrections.h"
 #include "memsim/cli/input_run.h"
 #include "memsim/cli/output_time.h"
@@ -29,6 +32,7 @@
 struct half {
     struct input_run input;
     struct truth_side side;
+    char *trace; /* of the first process */
 };
 
 struct truth {
@@ -285,6 +289,49 @@ static void write_kernels(const struct truth *t, bool other, const char *title,
 
 /* --- what was learnt ------------------------------------------------------ */
 
+/* That of ESTIMATE_BYTES in C; NULL: none. */
+static struct corrected_workspace *workspace_of(struct corrections *c,
+                                                uint64_t estimate_bytes)
+{
+    for (uint32_t i = 0; i < c->workspace_count; i++)
+        if (c->workspaces[i].estimate_bytes == estimate_bytes)
+            return &c->workspaces[i];
+    return NULL;
+}
+
+/* Sizes that stand for several of the run are not known: RUN_BYTES 0, which
+ * goes. */
+static void workspaces_drop(struct corrections *c)
+{
+    uint32_t left = 0;
+
+    for (uint32_t i = 0; i < c->workspace_count; i++)
+        if (c->workspaces[i].run_bytes)
+            c->workspaces[left++] = c->workspaces[i];
+    c->workspace_count = left;
+}
+
+static void workspaces_make(const struct truth *t, struct corrections *c)
+{
+    const struct truth_side *a = &t->estimate.side, *b = &t->run.side;
+
+    for (size_t i = 0; i < a->event_count && i < b->event_count &&
+                       a->events[i].is_free == b->events[i].is_free;
+         i++) {
+        uint64_t x = a->events[i].requested_bytes;
+        uint64_t y = b->events[i].requested_bytes;
+        struct corrected_workspace *known = workspace_of(c, x);
+
+        if (known && known->run_bytes != y)
+            known->run_bytes = 0;
+        else if (!known && x != y && x && y &&
+                 c->workspace_count < CORRECTIONS_WORKSPACES)
+            c->workspaces[c->workspace_count++] =
+                (struct corrected_workspace){x, y};
+    }
+    workspaces_drop(c);
+}
+
 static void corrections_make(const struct truth *t, struct corrections *c)
 {
     const struct result_device *a = device_of(&t->estimate);
@@ -306,6 +353,42 @@ static void corrections_make(const struct truth *t, struct corrections *c)
         if (same && factor > SCALE_LEAST && factor < SCALE_MOST)
             c->scale[f] = factor;
     }
+    workspaces_make(t, c);
+}
+
+/* What the fit has is not scaled once more. */
+static void scale_leave(struct corrections *c, const struct trace_ops *ops)
+{
+    for (size_t i = 0; i < ops->count; i++)
+        c->scale[ops->kernels[i].work.family] = 0;
+}
+
+/* The times of RUN's kernels and products, by name and by shape: which ones
+ * NVIDIA's libraries chose is in them. */
+static int fit_save(const struct truth *t, struct corrections *c,
+                    const char *path, struct err *err)
+{
+    const struct gpu *gpu = &t->estimate.input.file.result.gpu;
+    struct trace_ops ops = {.count = 0};
+    struct err none = {""};
+    struct cost_gpu limits;
+    struct fit_trace fit;
+
+    if (run_ops_read(&ops, t->run.trace, &none)) /* a run without kernels */
+        err_clear(&none);
+    struct cost_image *image = cost_fit_load(gpu, NULL, err);
+    int rc = image ? 0 : -1;
+    if (!rc) {
+        cost_gpu_set(gpu, &limits);
+        fit_trace_run(&fit, &ops, gpu->name, &limits, image);
+        scale_leave(c, &ops);
+        c->fit = &fit;
+        rc = corrections_write(c, path, err);
+        fit_trace_fini(&fit);
+    }
+    free(image);
+    trace_ops_fini(&ops);
+    return rc;
 }
 
 static int save(const struct truth *t, const char *path, struct err *err)
@@ -316,7 +399,7 @@ static int save(const struct truth *t, const char *path, struct err *err)
         return err_set(err, "%s: it has no times of a GPU to learn from",
                        t->run.input.name);
     corrections_make(t, &c);
-    return corrections_write(&c, path, err);
+    return fit_save(t, &c, path, err);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -341,19 +424,23 @@ static int half_open(struct half *h, const char *name,
         if (!first)
             err_set(err, "%s: it has no trace", name);
         else if (!output_time_init(&time, options, &r->gpu, err)) {
+            h->trace = xstrdup(first->path);
             rc = truth_side_read(&h->side, first->path, &time.timeline.price,
                                  err);
             output_time_fini(&time);
         }
         run_close(&traces);
     }
-    if (rc)
+    if (rc) {
+        free(h->trace);
         input_run_close(&h->input);
+    }
     return rc;
 }
 
 static void half_close(struct half *h)
 {
+    free(h->trace);
     truth_side_fini(&h->side);
     input_run_close(&h->input);
 }

@@ -29,15 +29,30 @@ static int check_delays(const struct output_options *o, struct err *err)
 int run_emulate_check(const struct job *job, const struct output_options *o,
                       struct err *err)
 {
-    if (job->launch.ranks.count != 1)
-        return err_set(err, "memsim emulate: one rank is real, rank 0, and the "
-                            "job's other ranks do not exist: leave --ranks "
-                            "out");
+    if (job->launch.chooses)
+        return err_set(err, "memsim emulate: which ranks are real? Name them, "
+                            "as in --ranks 0,1; without --ranks rank 0 is");
     if (check_delays(o, err))
         return -1;
     if (o->placement)
         return err_set(err, "memsim emulate: --placement is for simulated "
                             "ranks; emulated ones fill nodes in order");
+    return 0;
+}
+
+int run_emulate_cards(const struct job *job, const struct real_cards *cards,
+                      struct err *err)
+{
+    const struct launch *l = &job->launch;
+
+    for (uint32_t r = 0; rank_set_next(&l->ranks, r, &r); r++)
+        if (r % l->local >= cards->count)
+            return err_set(err,
+                           "memsim emulate: rank %u uses GPU %u of its node, "
+                           "and there %s here; name ranks with a GPU that is "
+                           "here",
+                           r, r % l->local,
+                           cards->count == 1 ? "is one GPU" : "are fewer GPUs");
     return 0;
 }
 
@@ -51,8 +66,9 @@ double run_emulate_slowest(const struct job *job,
 
     if (!o->stragglers || stragglers_parse(o->stragglers, &s, &ignored))
         return 0;
-    for (uint32_t r = 1; r < job->launch.world; r++)
-        rank_set_add(&others, r);
+    for (uint32_t r = 0; r < job->launch.world; r++)
+        if (!rank_set_has(&job->launch.ranks, r))
+            rank_set_add(&others, r);
     slowest = stragglers_slowest(&s, &others);
     rank_set_fini(&others);
     return slowest;

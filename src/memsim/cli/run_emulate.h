@@ -6,11 +6,15 @@
 #include "memsim/cli/output.h"
 #include "memsim/run/job.h"
 
-/* The rank that runs: where ranks meet is its. */
+/* The rank that runs where none is named. */
 #define EMULATE_RANK "0"
 
 /* Whether JOB, with the options O, can be emulated. Returns 0 or -1. */
 int run_emulate_check(const struct job *job, const struct output_options *o,
+                      struct err *err);
+
+/* Whether each rank of JOB that is real has one of CARDS. Returns 0 or -1. */
+int run_emulate_cards(const struct job *job, const struct real_cards *cards,
                       struct err *err);
 
 /* How many times as long as the real rank the slowest of the others needs. */

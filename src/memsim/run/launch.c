@@ -353,7 +353,7 @@ static void common_environment(const struct launch *l, const char *axes)
         setenv("SLURM_LAUNCH_NODE_IPADDR", "127.0.0.1", 1);
     }
     if (l->ranks.count < l->world)
-        setenv("MEMSIM_RANKS", ranks, 1);
+        setenv("MEMSIM_RANKS", ranks, 1); /* py/world.py */
     if (strcmp(axes, NO_AXES))
         setenv("MEMSIM_AXES", axes, 1);
     free(ranks);
@@ -434,6 +434,56 @@ static int ranks_wait(struct started *all, size_t count)
     return first;
 }
 
+/* Starts the ranks of L, and waits for them. */
+static int ranks_run(const struct launch *l, const char *axes)
+{
+    struct started *all = xcalloc(l->ranks.count, sizeof *all);
+    size_t count = 0;
+
+    common_environment(l, axes);
+    for (uint32_t r = 0; rank_set_next(&l->ranks, r, &r); r++)
+        all[count++] = (struct started){r, rank_start(l, r)};
+    int status = ranks_wait(all, count);
+    free(all);
+    return status;
+}
+
+/* Those of L that run in TURN. */
+static struct rank_set turn_ranks(const struct launch *l, uint32_t turn)
+{
+    struct rank_set set = {0};
+    uint32_t ranks[SESSION_RANKS], count = 0;
+
+    for (uint32_t r = 0; rank_set_next(&l->ranks, r, &r); r++)
+        ranks[count++] = r;
+    for (uint32_t i = 0; i < count; i++)
+        if (session_turn(ranks, count, l->local, ranks[i]) == turn)
+            rank_set_add(&set, ranks[i]);
+    return set;
+}
+
+/* Ranks of real GPUs: who has the same one takes turns. */
+static int turns_run(const struct launch *l, const char *axes)
+{
+    const char *port = getenv("MASTER_PORT");
+    int status = 0;
+
+    for (uint32_t turn = 0; !status; turn++) {
+        struct launch one = *l;
+        one.ranks = turn_ranks(l, turn);
+        if (one.ranks.count) {
+            if (!port)
+                unsetenv("MASTER_PORT");
+            status = ranks_run(&one, axes);
+        }
+        uint32_t count = one.ranks.count;
+        rank_set_fini(&one.ranks);
+        if (!count)
+            break;
+    }
+    return status;
+}
+
 int launch_run(int argc, char **argv)
 {
     struct launch l = {0};
@@ -446,13 +496,8 @@ int launch_run(int argc, char **argv)
     l.local = (uint32_t)strtoul(argv[3], NULL, 10);
     l.environment = (int)strtol(argv[4], NULL, 10);
     l.command = argv + LAUNCH_WORDS - 1;
-    common_environment(&l, argv[5]);
-    struct started *all = xcalloc(l.ranks.count, sizeof *all);
-    size_t count = 0;
-    for (uint32_t r = 0; rank_set_next(&l.ranks, r, &r); r++)
-        all[count++] = (struct started){r, rank_start(&l, r)};
-    int status = ranks_wait(all, count);
-    free(all);
+    int status = getenv("MEMSIM_EMULATE") ? turns_run(&l, argv[5])
+                                          : ranks_run(&l, argv[5]);
     rank_set_fini(&l.ranks);
     return status;
 }

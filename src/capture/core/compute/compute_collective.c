@@ -2,9 +2,11 @@
  * memsim's own kernel in the place of one of NCCL's (capture/emulate), where a
  * simulated GPU plays the real one: all ranks send what this one sends. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "capture/core/base/pages.h"
+#include "capture/core/base/raw_call.h"
 #include "capture/core/compute/compute.h"
 #include "capture/core/memory/values.h"
 #include "capture/core/memory/values_pack.h"
@@ -12,9 +14,11 @@
 
 #define MOST_BYTES (UINT64_C(1) << 20) /* of a share: more is not known */
 
-/* (send, receive, elements, shares, factor, ...); the names are those of
- * kernel.c of capture/emulate. */
-enum { SEND, RECEIVE, ELEMENTS, SHARES, FACTOR };
+/* (send, receive, elements, shares, factor, ns, nodes, lag, last, gate,
+ * ticket); the names are those of kernel.c of capture/emulate. */
+enum { SEND, RECEIVE, ELEMENTS, SHARES, FACTOR, GATE = 9, TICKET };
+
+#define LOOK_NS 100000 /* of this machine's time, between looks at the gate */
 
 static const struct {
     const char *name;
@@ -55,6 +59,19 @@ static void share_make(const struct compute *c, uint64_t elements,
         memsim_reduce_first(&r, &side);
 }
 
+/* Until the other real ranks have come (emulate/parcel.h), which is not in the
+ * simulated time. */
+static void gate_wait(const struct kernel_launch *launch)
+{
+    const _Atomic uint64_t *gate =
+        (const _Atomic uint64_t *)compute_u64(launch, GATE);
+    const struct timespec pause = {.tv_nsec = LOOK_NS};
+    const long a[6] = {(long)&pause};
+
+    while (gate && atomic_load(gate) < compute_u64(launch, TICKET))
+        raw_call(SYS_nanosleep, a);
+}
+
 static void run_collective(const struct compute *c,
                            const struct kernel_launch *launch)
 {
@@ -63,6 +80,7 @@ static void run_collective(const struct compute *c,
     uint64_t to = compute_u64(launch, RECEIVE), bytes = elements * c->bytes;
     double factor;
 
+    gate_wait(launch);
     memcpy(&factor, launch->arguments[FACTOR], sizeof factor);
     if (!shares || !bytes)
         return;

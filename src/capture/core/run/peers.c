@@ -52,16 +52,20 @@ bool memsim_peer_lives(uint32_t pid)
     return stat_read(pid, &stat);
 }
 
+static uint32_t turn_of(const struct session *s, uint32_t rank)
+{
+    return session_turn(s->ranks, s->rank_count, s->local_world_size, rank);
+}
+
 bool memsim_peer_is_real(uint32_t rank)
 {
     const struct session *s = memsim_session();
 
     if (!s || !s->world_size)
         return true;
-    for (uint32_t i = 0; i < s->rank_count && i < SESSION_RANKS; i++)
-        if (s->ranks[i] == rank)
-            return true;
-    return false;
+    if (session_card_of(s, rank) == UINT32_MAX)
+        return false;
+    return !s->real || turn_of(s, rank) == turn_of(s, process_rank());
 }
 
 /* --- the list ------------------------------------------------------------- */

@@ -93,6 +93,11 @@ static uint32_t environment_number(const char *name, uint32_t otherwise)
     return text && *text ? (uint32_t)strtoul(text, NULL, 10) : otherwise;
 }
 
+uint32_t process_rank(void)
+{
+    return slot ? slot->rank : environment_number("RANK", 0);
+}
+
 static size_t command_line(char *out, size_t size)
 {
     if (given_bytes) {

@@ -57,6 +57,9 @@ CORE_API bool memsim_process_lives(uint32_t slot);
  * environment does not: so torch.multiprocessing starts ranks. */
 CORE_API void memsim_process_world(uint32_t rank, uint32_t ranks);
 
+/* That rank, or the environment's; 0 where neither says. */
+uint32_t process_rank(void);
+
 /* Called by py/sitecustomize.py: an OutOfMemoryError ends this process. */
 CORE_API void memsim_process_died_of_oom(void);
 

@@ -60,14 +60,8 @@ static void output_forget(const struct gemm *g)
                        (uint64_t)g->batch, (uint64_t)g->stride_c * unit);
 }
 
-int memsim_gemm(uint32_t name, const struct gemm *g)
+void gemm_record(uint32_t name, const struct gemm *g, int device)
 {
-    int device;
-    int rc = memsim_stream_device(g->stream, &device);
-
-    if (rc)
-        return rc;
-    memsim_kernel_count(device);
     uint64_t types = (uint64_t)g->type_a | (uint64_t)g->type_b << 16 |
                      (uint64_t)g->type_c << 32 | (uint64_t)g->type_d << 48;
     SUBMIT(GEMM, .name = name, .device = (uint64_t)device, .stream = g->stream,
@@ -80,6 +74,17 @@ int memsim_gemm(uint32_t name, const struct gemm *g)
            .stride_c = (uint64_t)g->stride_c, .alignment = alignment(g),
            .epilogue = g->epilogue, .workspace_bytes = g->workspace_bytes,
            .math_mode = g->math_mode, .accumulates = accumulates(g));
+}
+
+int memsim_gemm(uint32_t name, const struct gemm *g)
+{
+    int device;
+    int rc = memsim_stream_device(g->stream, &device);
+
+    if (rc)
+        return rc;
+    memsim_kernel_count(device);
+    gemm_record(name, g, device);
     output_forget(g);
     return CORE_OK;
 }

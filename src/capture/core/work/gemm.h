@@ -26,4 +26,7 @@ struct gemm {
  * cannot take it. */
 CORE_API int memsim_gemm(uint32_t name, const struct gemm *gemm);
 
+/* The record alone, of a product on DEVICE. */
+void gemm_record(uint32_t name, const struct gemm *g, int device);
+
 #endif

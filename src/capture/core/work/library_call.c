@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/core/work/library_call.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "capture/core/work/kernel.h"
@@ -31,6 +32,29 @@ void memsim_call_size(int device, uint64_t bytes, uint64_t least, uint64_t most)
     if (bytes && least < most)
         RECORD(SIZE_RANGE, .device = (uint64_t)device, .bytes = bytes,
                .least_bytes = least, .most_bytes = most);
+}
+
+/* Before main(), where a program may change its environment. */
+static const char *workspaces;
+
+__attribute__((constructor)) static void workspaces_find(void)
+{
+    workspaces = getenv("MEMSIM_WORKSPACES");
+}
+
+uint64_t memsim_call_workspace(uint64_t bytes)
+{
+    char *end = (char *)workspaces;
+
+    while (end && *end) {
+        uint64_t from = strtoull(end, &end, 10);
+        uint64_t to = *end == '=' ? strtoull(end + 1, &end, 10) : from;
+
+        if (from == bytes)
+            return to;
+        end = strchr(end, ',') ? strchr(end, ',') + 1 : NULL;
+    }
+    return bytes;
 }
 
 #define ROWS_MAX 4096 /* above, what lies between rows is not known either */
