@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import MEMSIM, main, test
+from harness import MEMSIM, equal, main, test
 
 SCRIPT = """
 import sys, torch
@@ -34,21 +34,25 @@ for length in map(int, sys.argv[2:]):
 LENGTHS = 512, 1024, 768, 640, 900, 1000, 700, 800
 
 
-def device(what, *lengths, memory="80GiB", status=0):
+def report(what, *lengths, memory="80GiB", longest=4096, status=0):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "json")
         done = subprocess.run(
             [MEMSIM, "run", "-q", "--json", path, "--memory", memory,
-             "--input-max", "4096", "--", sys.executable, "-c", SCRIPT, what,
-             *map(str, lengths)])
+             *([f"--input-max={longest}"] if longest else []), "--",
+             sys.executable, "-c", SCRIPT, what, *map(str, lengths)])
         assert done.returncode == status, done.returncode
         with open(path) as file:
-            return json.load(file)["ranks"][0]["devices"][0]
+            return json.load(file)
+
+
+def device(*words, **options):
+    return report(*words, **options)["ranks"][0]["devices"][0]
 
 
 def follows(what, degree, error):
     law = device(what, *LENGTHS)["input_law"]
-    peak = device(what, 512, 4096)["peak_allocated_bytes"]
+    peak = device(what, 512, 4096, longest=None)["peak_allocated_bytes"]
     assert law["degree"] == degree, law
     assert abs(law["peak_allocated_bytes"] - peak) < error * peak, (law, peak)
 
@@ -68,20 +72,38 @@ def a_step_with_the_longest_sample_is_played_to_the_byte():
     """The square is hardly there in short samples: their peaks have another
     law."""
     law = device("attention", 128, 192, 160, 256, 224, 144, 240, 176)["input_law"]
-    peak = device("attention", 512, 4096)["peak_allocated_bytes"]
+    peak = device("attention", 512, 4096, longest=None)["peak_allocated_bytes"]
     assert law["replayed"], law
     assert abs(law["peak_allocated_bytes"] - peak) <= 4096, (law, peak)
 
 
 @test
 def a_longest_sample_that_does_not_fit_has_a_status():
-    law = device("attention", *LENGTHS, memory="2GiB", status=123)["input_law"]
+    told = report("attention", *LENGTHS, memory="2GiB", status=123)
+    law = told["ranks"][0]["devices"][0]["input_law"]
     assert law["fits"] is False, law
+    equal(told["verdict"], "input")
 
 
 @test
 def samples_of_one_length_have_no_law():
-    assert "input_law" not in device("mlp", *[512] * 6)
+    told = report("mlp", *[512] * 6, status=122)
+    assert "input_law" not in told["ranks"][0]["devices"][0]
+    equal(told["verdict"], "unknown")
+
+
+@test
+def the_longest_sample_may_have_been_recorded():
+    told = report("mlp", *[512] * 6, longest=512)
+    law = told["ranks"][0]["devices"][0]["input_law"]
+    assert law["fits"] and law["peak_allocated_bytes"] == \
+        told["ranks"][0]["devices"][0]["peak_allocated_bytes"], law
+
+
+@test
+def a_dimension_that_does_not_differ_is_not_guessed():
+    told = report("mlp", *LENGTHS, longest="sample=64", status=122)
+    equal(told["verdict"], "unknown")
 
 
 main()

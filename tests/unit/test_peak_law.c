@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/attribution/peak_law.h"
 
+#include <string.h>
+
 #include "check.h"
 #include "common/base/units.h"
 
@@ -68,6 +70,48 @@ TEST(there_is_no_law_of_what_does_not_follow_the_length)
     CHECK_UINT(peak_law_find(&flat).degree, 0);
     CHECK_UINT(peak_law_find(&wild).degree, 0);
     CHECK_UINT(peak_law_find(&unlike).degree, 0);
+}
+
+TEST(the_whole_batch_counts_where_number_and_length_differ)
+{
+    struct peak_law_points p = {.count = 0};
+
+    for (unsigned i = 0; i < 7; i++) {
+        uint64_t samples = 2 + i, tokens = some[i % 6];
+        const struct step_input input = {
+            .most = {.samples = samples,
+                     .tokens = tokens,
+                     .batch_tokens = samples * tokens}};
+        peak_law_add(&p, &input, GIB + MIB * samples * tokens);
+    }
+    struct peak_law law = peak_law_find(&p);
+    CHECK_UINT(law.dimension, PEAK_LAW_BATCH_TOKEN);
+    CHECK_UINT(law.degree, 1);
+    CHECK_UINT(law.samples, 0);
+    CHECK_NEAR(law.linear, 1.0 * MIB, 1);
+}
+
+TEST(inputs_that_are_alike_are_known)
+{
+    struct peak_law_points p = {.count = 0};
+
+    for (int i = 0; i < 4; i++)
+        add(&p, 512, GIB);
+    struct peak_law law = peak_law_find(&p);
+    CHECK_UINT(law.degree, 0);
+    CHECK_UINT(law.dimension, PEAK_LAW_TOKEN);
+    CHECK_UINT(law.longest, 512);
+}
+
+TEST(a_dimension_has_a_name)
+{
+    for (int d = 0; d < PEAK_LAW_DIMENSIONS; d++) {
+        const char *name =
+            peak_law_dimension_name((enum peak_law_dimension)d);
+        CHECK_UINT(peak_law_dimension_find(name, strlen(name)), d);
+    }
+    CHECK_UINT(peak_law_dimension_find("tokens", 6), PEAK_LAW_DIMENSIONS);
+    CHECK_UINT(peak_law_dimension_find("", 0), PEAK_LAW_DIMENSIONS);
 }
 
 static void add_values(struct peak_law_points *p, uint64_t samples,

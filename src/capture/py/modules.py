@@ -263,10 +263,16 @@ def _tell_batch(root, values, learns):
     global _waiting
     batch = _sizes.batch(values)
     if batch.samples:
-        _batch(root.id, batch.samples, batch.tokens, learns, batch.values)
+        _put_batch(root, batch, learns)
         _waiting = None
     else:
         _waiting = root, learns
+
+
+def _put_batch(root, batch, learns):
+    _batch(root.id, batch.samples, batch.tokens, learns, batch.values)
+    if _sizes.called is not None and learns == LEARNS:
+        _sizes.called(batch)
 
 
 def _tell_inner(args):
@@ -276,7 +282,7 @@ def _tell_inner(args):
     if images.samples:
         root, learns = _waiting
         _waiting = None
-        _batch(root.id, images.samples, 0, learns, images.values)
+        _put_batch(root, images, learns)
 
 
 def _begin(module):

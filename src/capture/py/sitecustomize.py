@@ -6,9 +6,9 @@ OutOfMemoryError that nobody caught, and tells libmemsim.so so. When the script
 imports torch, it has marks.py, limits.py, inductor.py, reaches.py, stores.py,
 groups.py, flash.py, host.py, objects.py, world.py, launcher.py, places.py,
 sizes.py, modules.py, episodes.py, loops.py and compiled.py follow; when it imports
-safetensors, files.py. offline.py is always there, steps.py with --step-mark. If JAX
-fell back to the CPU, it leaves a note. Then it makes way for the sitecustomize that
-the user may have.
+safetensors, files.py. offline.py is always there, steps.py with --step-mark, scan.py
+with --scan-data. If JAX fell back to the CPU, it leaves a note. Then it makes way for
+the sitecustomize that the user may have.
 """
 import atexit
 import importlib.util
@@ -169,6 +169,8 @@ def _tell_whose():
         _start("modules", "modules are not told apart")
         if not _REAL:
             _start("episodes", "evaluations and checkpoints are not told apart")
+            if os.environ.get("MEMSIM_SCAN_DATA"):
+                _start("scan", "data loaders are not read (--scan-data)")
             _start("loops", "what was not evaluated or saved is not noted")
         _start("compiled", "modules under torch.compile are not told apart")
 

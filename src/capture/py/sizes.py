@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """How large a batch is, by the tensors in it: those that a model is called with
 (modules.py), and those that a data loader gives (scan.py)."""
-import collections
+import collections.abc
 import math
 
 import torch
+
+called = None  # scan.py's: gets the Batch that a model which learns is called with
 
 # SAMPLES: how many; TOKENS: of all samples, with their padding; VALUES: the most
 # numbers that a tensor has for each sample. 0: it is not clear.
@@ -92,6 +94,27 @@ def batch(values):
         return _batch(values)
     except Exception:  # tensors without a shape: lazy ones, functorch's
         return UNCLEAR
+
+
+def _listed(values):
+    """Images of several sizes in a list, of which a batch is made: the largest
+    of each dimension counts."""
+    for value in values if isinstance(values, (list, tuple)) else ():
+        if isinstance(value, (list, tuple)) and value and all(
+                isinstance(t, torch.Tensor) and t.dim() == _IMAGE - 1
+                and t.is_floating_point() for t in value):
+            return Batch(len(value), 0,
+                         math.prod(map(max, *(t.shape for t in value)))
+                         if len(value) > 1 else value[0].numel())
+    return UNCLEAR
+
+
+def loaded(values):
+    """Of a batch that a data loader gives."""
+    if isinstance(values, collections.abc.Mapping):
+        values = list(values.values())
+    found = batch(values if isinstance(values, (list, tuple)) else [values])
+    return found if found.samples else _listed(values)
 
 
 def images(values):

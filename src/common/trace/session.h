@@ -41,6 +41,7 @@
 #define SESSION_PATH_BYTES 512
 #define SESSION_SCRATCH    "files" /* copies, by absolute path */
 #define SESSION_EXCHANGE   "exchange-" /* data that ranks send each other */
+#define SESSION_SCAN       "scan" /* of data loaders (report/scan_read.h) */
 #define SESSION_AXES       "axes" /* ranks that differ (rank_axes.h) */
 #define RANK_AXIS_MESSAGES "messages" /* they send each other messages */
 #define RANK_AXIS_SIZES    "sizes"    /* they send each other unequal shares */

@@ -171,6 +171,20 @@ static bool is_what_differs(enum peak_law_dimension d, bool samples, bool sizes)
     }
 }
 
+/* What the inputs are, where they do not differ: a law of degree 0. */
+static struct peak_law all_alike(const struct peak_law_points *p)
+{
+    static const enum peak_law_dimension dimensions[] = {
+        PEAK_LAW_TOKEN, PEAK_LAW_VALUE, PEAK_LAW_SAMPLE};
+    struct peak_law law = {.degree = 0};
+
+    for (size_t i = 0; i < 3 && !law.steps; i++)
+        if (count_lengths(p, dimensions[i]) == 1)
+            (void)find(p, dimensions[i], &law);
+    law.degree = 0;
+    return law;
+}
+
 struct peak_law peak_law_find(const struct peak_law_points *p)
 {
     bool samples = count_lengths(p, PEAK_LAW_SAMPLE) > 1;
@@ -178,6 +192,8 @@ struct peak_law peak_law_find(const struct peak_law_points *p)
                  count_lengths(p, PEAK_LAW_VALUE) > 1;
     struct peak_law law, none = {.degree = 0};
 
+    if (!samples && !sizes)
+        return all_alike(p);
     for (int i = 0; i < PEAK_LAW_DIMENSIONS; i++) {
         enum peak_law_dimension d = (enum peak_law_dimension)i;
         if (!is_what_differs(d, samples, sizes) || count_lengths(p, d) < 2)

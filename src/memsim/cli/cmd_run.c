@@ -25,7 +25,11 @@
 #include "memsim/cli/output_time.h"
 #include "memsim/cli/run_emulate.h"
 #include "memsim/cli/run_real.h"
+#include "memsim/cli/run_seeds.h"
+#include "memsim/run/routing.h"
 #include "timeline/image.h"
+
+#define SCAN_SECONDS 300
 
 struct run_options {
     struct job_options job;
@@ -37,7 +41,10 @@ struct run_options {
     int stacks;
     bool no_modules, real_init, real_clock, local_clock, late_frees;
     bool kill_with_memsim, live;
-    bool real, emulates;
+    bool real, emulates, scan_data;
+    uint32_t scan_seconds;
+    const char *routing;
+    uint32_t seed, seeds;
     uint64_t cap_bytes;
     const char *corrections;
     struct output_options output;
@@ -79,6 +86,23 @@ static const struct option_row rows[] = {
      .maximum = UINT32_MAX,
      .help = "end each Python program of COMMAND with status 0 after\n"
              "N steps of a PyTorch optimizer"},
+    {"scan-data", 0, OPTION_FLAG, NULL, ROW(scan_data),
+     .help = "read all batches of the data loaders that COMMAND uses:\n"
+             "the longest sample, the largest batch"},
+    {"scan-seconds", 0, OPTION_COUNT, "N", ROW(scan_seconds), .minimum = 1,
+     .maximum = UINT32_MAX,
+     .help = "read each data loader for N seconds at most (default\n"
+             "300)"},
+    {"routing", 0, OPTION_STRING, "even|zipf[:S]|power:A|FILE", ROW(routing),
+     .help = "how often a topk of values that memsim does not compute\n"
+             "chooses each expert (default even); FILE has a share\n"
+             "for each"},
+    {"seed", 0, OPTION_COUNT, "N", ROW(seed), .maximum = UINT32_MAX,
+     .help = "draw other experts for --routing (default 0)"},
+    {"seeds", 0, OPTION_COUNT, "N", ROW(seeds), .minimum = 2,
+     .maximum = 10000,
+     .help = "run COMMAND with N seeds, from --seed on: the peak at\n"
+             "the 95th percentile; exit with 123 if it does not fit"},
     {"kill-with-memsim", 0, OPTION_FLAG, NULL, ROW(kill_with_memsim),
      .help = "kill COMMAND when memsim is killed"},
     {"live", 0, OPTION_FLAG, NULL, ROW(live),
@@ -106,7 +130,7 @@ static const struct options options = {
         "  120  COMMAND, or a process of it, ran out of GPU memory\n"
         "  121  a limit was exceeded (--fail-above, --fail-slower)\n"
         "  123  memory grows and runs out before the job ends (--steps), or "
-        "the longest\n       sample does not fit (--input-max)\n"
+        "the largest\n       input does not fit (--input-max, --worst-batch)\n"
         "  124  the host's memory does not suffice (--host-memory)\n"
         "  125  memsim failed, --require-gpu found no use of a GPU, or a\n"
         "       process of COMMAND failed, and COMMAND ended with 0\n"
@@ -298,8 +322,9 @@ static void find_batch(const struct job *job, bool search,
     free(dir);
 }
 
-static int run(const struct run_options *o, struct job *job)
+static int run(struct run_options *o, struct job *job)
 {
+    struct result_seeds seeds = {.routing = o->routing ? o->routing : "even"};
     struct output_sources sources = {0};
     struct err err = {""};
     struct rundir dir, unlimited;
@@ -314,6 +339,14 @@ static int run(const struct run_options *o, struct job *job)
         !run_unlimited(job, &dir, &unlimited))
         sources.unlimited = &unlimited;
     note_misplaced(dir.session, job->command);
+    if (o->seeds && run_seeds(job, &dir, o->seeds, &seeds, &err)) {
+        if (dir.temporary)
+            rundir_remove(&dir);
+        else
+            rundir_close(&dir);
+        return cmd_fail(CMD_RUN_FAILED, &err);
+    }
+    o->output.seeds = o->seeds ? &seeds : NULL;
     find_batch(job, sources.unlimited != NULL, &sources, &batch_command,
                &batch_option);
     status = report(&dir, &sources, o, job->command);
@@ -398,6 +431,30 @@ static int check_width(const char *name, const struct launch *launch,
                          name, most, launch->world, used, nodes);
 }
 
+static int check_scan(const struct run_options *o, struct err *err)
+{
+    bool scan = o->scan_data || o->output.worst_batch;
+
+    if (scan && o->no_modules)
+        return err_set(err, "--scan-data and --worst-batch need what "
+                            "--no-modules turns off");
+    return scan && o->real
+               ? err_set(err, "--scan-data and --worst-batch are for simulated "
+                              "GPUs, not for --real")
+               : 0;
+}
+
+static int check_routing(const struct run_options *o, struct err *err)
+{
+    if (o->seeds && !o->routing)
+        return err_set(err, "--seeds needs --routing: without it, nothing "
+                            "depends on the seed");
+    return o->routing && o->real
+               ? err_set(err, "--routing is for values that a simulated GPU "
+                              "does not compute, not for --real")
+               : 0;
+}
+
 static int check_stop(const struct run_options *o, struct err *err)
 {
     return o->stop_after && o->no_modules
@@ -419,7 +476,8 @@ static int check(const struct run_options *o, const struct job *job,
                  struct err *err)
 {
     return output_check(&o->output, err) || check_clock(o, err) ||
-                   check_stop(o, err) ||
+                   check_stop(o, err) || check_scan(o, err) ||
+                   check_routing(o, err) ||
                    run_real_check(o->real, o->cap_bytes, job, err) ||
                    (job->emulates &&
                     run_emulate_check(job, &o->output, err)) ||
@@ -494,12 +552,13 @@ static void emulate(struct run_options *o)
 static int start(bool emulates, int argc, char **argv, char *const *invocation)
 {
     struct run_options o = {.job = JOB_DEFAULTS,
-                            .trace_limit_bytes = JOB_TRACE_LIMIT};
+                            .trace_limit_bytes = JOB_TRACE_LIMIT,
+                            .scan_seconds = SCAN_SECONDS};
     struct operands operands;
     struct err err = {""};
     const char *default_gpu = o.job.gpu;
     struct real_cards cards;
-    char *scale;
+    char *scale, *routing = NULL;
     int status = cmd_start(emulates ? &emulate_options : &options, argc, argv,
                            &o, &operands, CMD_RUN_FAILED);
 
@@ -516,6 +575,9 @@ static int start(bool emulates, int argc, char **argv, char *const *invocation)
                       .trace_limit_bytes = o.trace_limit_bytes,
                       .stop_after = o.stop_after,
                       .no_modules = o.no_modules,
+                      .scan_seconds = o.scan_data || o.output.worst_batch
+                                          ? o.scan_seconds
+                                          : 0,
                       .real_init = o.real_init,
                       .late_frees = o.late_frees,
                       .local_clock = o.local_clock,
@@ -524,8 +586,11 @@ static int start(bool emulates, int argc, char **argv, char *const *invocation)
                       .kill_with_memsim = o.kill_with_memsim,
                       .output = -1};
     if (launch_find(&job.launch, &o.launch, operands.values, &err) ||
-        check(&o, &job, &err))
+        check(&o, &job, &err) ||
+        (o.routing && routing_parse(o.routing, &routing, &err)))
         return cmd_fail(CMD_RUN_FAILED, &err);
+    job.routing = routing;
+    job.seed = o.seed;
     status = cmd_check_job(&job);
     if (status)
         return status;
@@ -539,6 +604,7 @@ static int start(bool emulates, int argc, char **argv, char *const *invocation)
         return cmd_fail(CMD_RUN_FAILED, &err);
     status = run_watched(&o, &job, invocation);
     free(scale);
+    free(routing);
     launch_fini(&job.launch);
     return status;
 }

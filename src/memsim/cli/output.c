@@ -23,6 +23,8 @@
 #include "memsim/report/flame.h"
 #include "memsim/report/report_html.h"
 #include "memsim/report/law_report.h"
+#include "memsim/report/scan_read.h"
+#include "memsim/report/seeds_report.h"
 #include "memsim/run/job.h"
 #include "memsim/report/result_host.h"
 #include "fits/cluster_gpu.h"
@@ -66,6 +68,9 @@ int output_check(const struct output_options *options, struct err *err)
     if (options->cluster && check_cluster(options->cluster, err))
         return -1;
     struct result_wanted wanted;
+    if (options->worst_batch && options->input_max)
+        return err_set(err, "--input-max and --worst-batch both say what the "
+                            "largest input is: give one of them");
     if (output_time_check(options, err) ||
         law_wanted_parse(options->input_max, &wanted, err))
         return -1;
@@ -373,6 +378,7 @@ static bool wants_traces(const struct output_options *o,
 {
     return !o->quiet || result->rank_count > 1 || o->fail_slower ||
            o->check_collectives || o->depends || o->steps || o->input_max ||
+           o->worst_batch || o->seeds ||
            o->step_mark ||
            output_targets_any(o);
 }
@@ -395,8 +401,13 @@ static int gather(const struct output_options *options,
     result->job_steps = options->steps;
     result->step_mark = options->step_mark;
     (void)law_wanted_parse(options->input_max, &result->wanted, err);
+    result->seeds = options->seeds;
+    scan_read(result, dir->path);
+    if (options->worst_batch)
+        scan_want(result);
     outlook_run(result, dir, &traces->recorded);
     law_judge(result);
+    seeds_judge(result);
     advise(result, dir, &traces->recorded, sources, options->advice);
     return rc;
 }

@@ -27,6 +27,8 @@ struct output_options {
     const char *depends; /* an operation whose dependencies are listed */
     const char *fail_slower, *base; /* of the step; NULL: not asked for */
     const char *input_max; /* "[DIM=]N"; NULL: not given */
+    const struct result_seeds *seeds; /* NULL: no --seeds */
+    bool worst_batch; /* of the data set, which was read */
     uint32_t steps; /* of the job that will be run; 0: not given */
     const char *step_mark; /* the run's --step-mark; NULL: not given */
     bool quiet, advice, timeline, check_collectives, verbose;
@@ -81,6 +83,10 @@ struct output_options {
              "recorded steps with samples of different lengths; exit\n"       \
              "with 123 if it does not fit. DIM: token, value, sample,\n"      \
              "batch-token, batch-value"},                                      \
+    {"worst-batch", 0, OPTION_FLAG, NULL,                                      \
+     offsetof(structure, member.worst_batch),                                  \
+     .help = "say what the largest batch of the data set needs, which\n"       \
+             "the run reads; exit with 123 if it does not fit"},               \
     {"advice", 0, OPTION_FLAG, NULL, offsetof(structure, member.advice),       \
      .help = "list changes that save memory: activation\n"                     \
              "checkpointing, a bf16 optimizer, allocator settings"},           \

@@ -138,6 +138,7 @@ static bool is_run_file(const char *name)
 {
     return !strcmp(name, SESSION_FILE) || !strcmp(name, SESSION_COMMAND) ||
            !strcmp(name, RUN_RANKS) || !strcmp(name, SESSION_AXES) ||
+           !strcmp(name, SESSION_SCAN) ||
            !strcmp(name, RUN_OPTIONS) || !strcmp(name, RUN_INVOCATION) ||
            run_is_trace(name);
 }

@@ -172,6 +172,7 @@ static int status_of(const struct gpu_table *t, uint64_t job_steps)
     } order[] = {{VERDICT_FITS, CMD_OK},
                  {VERDICT_GROWS, grows},
                  {VERDICT_UNKNOWN, CMD_RUN_UNKNOWN},
+                 {VERDICT_INPUT, CMD_RUN_GROWS},
                  {VERDICT_OVER_LIMIT, CMD_RUN_OVER_LIMIT}};
 
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)

@@ -11,6 +11,7 @@
 #include "memsim/cli/replay_gpus.h"
 #include "memsim/report/growth_report.h"
 #include "memsim/report/law_report.h"
+#include "memsim/report/scan_read.h"
 #include "memsim/report/replay_owners.h"
 #include "memsim/report/result_host.h"
 #include "memsim/run/rundir.h"
@@ -136,6 +137,16 @@ static bool grows(const struct result *result)
     return growth_first(result) || result_host_grows(result);
 }
 
+/* What the run of M's recordings read of its data set. */
+static void data_find(struct replay_memory *m)
+{
+    char *directory = rundir_of(m->recordings[0].path);
+
+    scan_read(&m->report.result, directory);
+    scan_want(&m->report.result);
+    free(directory);
+}
+
 bool replay_memory_outlook(struct replay_memory *m)
 {
     const struct replay_options *o = m->options;
@@ -146,6 +157,8 @@ bool replay_memory_outlook(struct replay_memory *m)
     result->job_steps = o->output.steps;
     struct err ignored = {""}; /* output_check() has looked */
     (void)law_wanted_parse(o->output.input_max, &result->wanted, &ignored);
+    if (o->output.worst_batch && m->count)
+        data_find(m);
     for (size_t i = 0; i < m->count; i++)
         if (m->recordings[i].whatif.row_count)
             outlook_replay(result, &result->ranks[rank++], &m->recordings[i]);

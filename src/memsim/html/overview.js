@@ -8,7 +8,7 @@ const VERDICTS = {
   "unknown": ["Unknown", "warn"], "none": ["No GPU was used", "warn"],
   "grows": ["Memory grows", "warn"],
   "host-memory": ["Too little host memory", "bad"],
-  "input": ["The largest input does not fit", "bad"],
+  "input": ["The worst case does not fit", "bad"],
 };
 
 const short = (device) => Math.max(0, ...(device.ooms || [])
@@ -50,6 +50,8 @@ function sentence(result, worst, several) {
       `lack of memory; it had used ${used}`;
   if (result.verdict === "grows")
     return growthSentence(result);
+  if (result.verdict === "input" && !shortOfInput(result))
+    return "What was run fits, but not 95% of the seeds of --routing";
   if (result.verdict === "input")
     return `What was run fits; ${inputSentence(shortOfInput(result))}`;
   if (result.verdict === "host-memory")

@@ -305,6 +305,7 @@ void gpu_table_text(const struct gpu_table *t, const struct report_style *style,
     fputc('\n', out);
     write_growing(t, out);
     write_others(t, VERDICT_OOM, "out of memory on", out);
+    write_others(t, VERDICT_INPUT, "the largest input does not fit on", out);
     write_others(t, VERDICT_OVER_LIMIT, "above the limit on", out);
     write_others(t, VERDICT_UNKNOWN,
                  "not known, as the recording is not of the whole job:", out);

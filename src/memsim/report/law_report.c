@@ -126,11 +126,17 @@ static void judge_short(struct result *result)
                         "of memory when it comes");
 }
 
-static void judge_unknown(struct result *result)
+/* WHY: NULL, or why a larger input may come. */
+static void judge_unknown(struct result *result, const char *why)
 {
     if (fits_so_far(result))
         result_verdict_unknown(result,
                                "what the largest input needs is not known");
+    if (why) {
+        result_note(result, "what the largest input needs is not known: %s",
+                    why);
+        return;
+    }
     result_note(result,
                 "what the largest input needs is not known: that takes steps "
                 "with inputs of three sizes or more, whose peaks follow a "
@@ -153,8 +159,8 @@ void law_judge(struct result *result)
     }
     if (short_of)
         judge_short(result);
-    else if (unknown || !any)
-        judge_unknown(result);
+    else if (result->wanted.lacks || unknown || !any)
+        judge_unknown(result, result->wanted.lacks);
 }
 
 /* At the longest sample each token more takes so much. */

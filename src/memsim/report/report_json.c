@@ -4,6 +4,8 @@
 #include "memsim/report/collation_report.h"
 #include "memsim/report/host_report.h"
 #include "memsim/report/law_report.h"
+#include "memsim/report/scan_read.h"
+#include "memsim/report/seeds_report.h"
 #include "memsim/report/report_json.h"
 
 #include <inttypes.h>
@@ -291,6 +293,8 @@ cJSON *report_json_make(const struct result *r)
     cJSON_AddNumberToObject(root, "seconds", r->seconds);
     add_ranks(root, r);
     host_json_add(root, r);
+    scan_json_add(root, r);
+    seeds_json_add(root, r);
     time_json_add(root, r);
     if (r->traffic)
         traffic_json_add(root, r->traffic);

@@ -454,6 +454,7 @@ void result_fini(struct result *result)
         time_log_destroy(result->timelines[i].log);
     free(result->timelines);
     free(result->dependencies);
+    free(result->scans);
     for (size_t i = 0; i < result->note_count; i++)
         free(result->notes[i]);
     free(result->notes);

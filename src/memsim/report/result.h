@@ -85,7 +85,20 @@ struct result_growth {
 /* The largest input that the job will have. */
 struct result_wanted {
     bool asked;  /* --input-max or --worst-batch */
+    bool data;   /* --worst-batch */
+    const char *lacks; /* why a larger one may come; a literal; NULL: none */
     uint64_t of[PEAK_LAW_DIMENSIONS]; /* n, by what it is of; 0: not known */
+};
+
+/* Runs with other seeds of --routing: peaks of the fullest GPU. */
+struct result_seeds {
+    const char *routing; /* as given; borrowed */
+    uint32_t first, count; /* seeds */
+    uint32_t short_of;     /* runs that ran out of memory */
+    uint64_t capacity_bytes;
+    uint64_t median_bytes, high_bytes, most_bytes; /* used; HIGH: the 95th
+                                                      percentile */
+    bool fits; /* at the 95th percentile */
 };
 
 /* A step with --input-max, played after the recording. */
@@ -224,6 +237,9 @@ struct result {
     double seconds;
     double fail_above_percent; /* 0: not given */
     struct result_wanted wanted;
+    struct scan *scans; /* of data loaders; --scan-data */
+    size_t scan_count, scan_capacity;
+    const struct result_seeds *seeds; /* borrowed; NULL: no --seeds */
     uint64_t job_steps;        /* of the job that will be run; 0: not given */
     const char *step_mark;     /* --step-mark; borrowed; NULL: not given */
     double slower_percent;  /* over --fail-slower's limit: by so much; else 0 */

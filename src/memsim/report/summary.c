@@ -14,6 +14,8 @@
 #include "memsim/report/guess_text.h"
 #include "memsim/report/host_report.h"
 #include "memsim/report/law_report.h"
+#include "memsim/report/scan_read.h"
+#include "memsim/report/seeds_report.h"
 #include "memsim/report/ink.h"
 #include "memsim/report/moments.h"
 #include "memsim/report/rank_text.h"
@@ -63,7 +65,7 @@ static const struct heading {
     [VERDICT_NONE] = {INK_WARN, "no GPU was used"},
     [VERDICT_GROWS] = {INK_WARN, "memory grows"},
     [VERDICT_HOST] = {INK_BAD, "fits on the GPU, but not on the host"},
-    [VERDICT_INPUT] = {INK_BAD, "fits, but the largest input does not"},
+    [VERDICT_INPUT] = {INK_BAD, "fits, but the worst case does not"},
 };
 
 static const struct heading rank_failed = {INK_BAD, "a rank failed"};
@@ -527,6 +529,12 @@ static void write_spread(const struct page *page, const struct shown *s,
         text_write_wrapped(page->out, "  these ranks:", text);
 }
 
+static void inputs_write(const struct result *r, FILE *out)
+{
+    scan_text_write(r, out);
+    seeds_text_write(r, out);
+}
+
 static void write_class(const struct page *page, const struct shown *s,
                         bool step)
 {
@@ -537,6 +545,8 @@ static void write_class(const struct page *page, const struct shown *s,
         write_peaks(page, s->result, d, step && !i);
         write_spread(page, s, i);
         law_text_write(d, &s->result->wanted, page->out);
+        if (step && !i)
+            inputs_write(s->result, page->out);
         growth_text_write(d, ink(page, INK_DIM), ink(page, INK_PLAIN),
                           page->out);
         growth_calls_write(d, page->out);
@@ -555,6 +565,7 @@ static void write_ranks(const struct page *page, const struct result *r)
     if (classes.count != 1) {
         time_text_write_step(r, page->out);
         host_text_write(r, page->out);
+        inputs_write(r, page->out);
     }
     for (size_t i = 0; i < classes.count; i++) {
         const struct shown s = shown_make(r, &classes.all[i]);

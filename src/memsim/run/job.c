@@ -399,9 +399,9 @@ static int preload_and_run(const struct job *job, char *libraries,
 }
 
 /* What JOB's options say to the Python in the command. */
-static void environment_fill(const struct job *job)
+static void environment_fill(const struct job *job, const struct rundir *dir)
 {
-    char steps[16];
+    char steps[16], scan[PATH_MAX];
 
     if (job->real_init)
         setenv("MEMSIM_REAL_INIT", "1", true);
@@ -411,6 +411,18 @@ static void environment_fill(const struct job *job)
         setenv("MEMSIM_WRITE_THROUGH", "1", true);
     if (job->options.step_mark)
         setenv("MEMSIM_STEP_MARK", job->options.step_mark, true);
+    snprintf(steps, sizeof steps, "%" PRIu32, job->scan_seconds);
+    if (job->scan_seconds &&
+        snprintf(scan, sizeof scan, "%s/" SESSION_SCAN, dir->path) <
+            (int)sizeof scan) {
+        setenv("MEMSIM_SCAN_SECONDS", steps, true);
+        setenv("MEMSIM_SCAN_DATA", scan, true);
+    }
+    snprintf(steps, sizeof steps, "%" PRIu32, job->seed);
+    if (job->routing) {
+        setenv("MEMSIM_ROUTING", job->routing, true);
+        setenv("MEMSIM_SEED", steps, true);
+    }
     if (job->no_modules)
         setenv("MEMSIM_MODULES", "0", true);
     snprintf(steps, sizeof steps, "%" PRIu32, job->stop_after);
@@ -434,7 +446,7 @@ int job_run(const struct job *job, struct rundir *dir, struct err *err)
         rundir_remove(dir);
         return CMD_RUN_FAILED;
     }
-    environment_fill(job);
+    environment_fill(job, dir);
     int rc = preload_and_run(job, libraries, dir, err);
     clock_remove(dir);
     if (rc == CMD_RUN_NOT_EXECUTABLE || (rc && dir->temporary))

@@ -111,6 +111,9 @@ struct job {
     uint64_t trace_limit_bytes;
     uint32_t stop_after; /* steps after which a program ends; 0: its own end */
     bool no_modules, real_init, late_frees;
+    const char *routing; /* from routing_parse; NULL: even */
+    uint32_t seed;       /* of it */
+    uint32_t scan_seconds; /* for which a data loader is read; 0: not */
     const struct real_cards *real; /* its GPUs are these; NULL: simulated */
     bool emulates; /* ... and its NCCL is memsim's: most ranks do not exist */
     uint64_t cap_bytes; /* ... of which each shows so much; 0: all */

@@ -58,7 +58,8 @@ static bool is_run_file(const char *name)
            !strcmp(name, SESSION_CLOCK) || !strcmp(name, MEETING_FILE) ||
            !strcmp(name, RUN_RANKS) ||
            !strcmp(name, RUN_LIBRARIES) ||
-           !strcmp(name, SESSION_AXES) || !strcmp(name, SESSION_PLACES) ||
+           !strcmp(name, SESSION_SCAN) || !strcmp(name, SESSION_AXES) ||
+           !strcmp(name, SESSION_PLACES) ||
            !strcmp(name, SESSION_CHANGES) || !strcmp(name, RUN_OPTIONS) ||
            !strcmp(name, RUN_INVOCATION) || run_is_process(name, &number);
 }

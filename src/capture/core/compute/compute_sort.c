@@ -13,6 +13,7 @@
 #include "capture/core/compute/compute.h"
 #include "capture/core/compute/compute_merge.h"
 #include "capture/core/compute/compute_name.h"
+#include "capture/core/compute/routing.h"
 #include "capture/core/base/pages.h"
 #include "capture/core/memory/values.h"
 
@@ -568,27 +569,44 @@ static void topk_row(const struct compute *c, const struct topk *t,
         topk_put(c, t, row, i, sorted[i].place);
 }
 
+/* The places that ROW is taken to choose: by R, or NULL: equally often. */
+static void topk_guess(const struct compute *c, const struct topk *t,
+                       const struct routing *r, uint64_t row)
+{
+    uint32_t chosen[ROUTING_EXPERTS];
+
+    if (r)
+        routing_choose(r, row, t->k, chosen);
+    for (uint64_t i = 0; i < t->k; i++)
+        topk_put(c, t, row, i, r ? chosen[i] : any_place(t, row, i));
+}
+
 static void topk_rows(const struct compute *c,
                       const struct kernel_launch *launch, const struct topk *t,
                       struct merge_item *items)
 {
-    bool guessed = false;
+    static _Thread_local struct routing routing;
+    const char *why = NULL;
+    bool guessed = false, asked = false, routed = false;
 
     for (uint64_t row = 0; row < t->rows; row++) {
         if (items && row_has_some(c, t, row)) {
             topk_row(c, t, row, items, &guessed);
             continue;
         }
-        guessed = true;
+        if (!asked)
+            routed = routing_begin(&routing, t->length, t->k, t->rows, &why);
+        asked = guessed = true;
         compute_assume();
-        for (uint64_t i = 0; i < t->k; i++)
-            topk_put(c, t, row, i, any_place(t, row, i));
+        topk_guess(c, t, routed ? &routing : NULL, row);
     }
+    if (!why)
+        why = routed ? "topk of values computed on the GPU: taken to choose "
+                       "places as --routing says"
+                     : "topk of values computed on the GPU: taken to choose "
+                       "all places equally often, as a router in balance would";
     if (guessed)
-        compute_guess_note(c, launch, t->rows * t->length, t->rows * t->k,
-                           "topk of values computed on the GPU: taken to "
-                           "choose all places equally often, as a router in "
-                           "balance would");
+        compute_guess_note(c, launch, t->rows * t->length, t->rows * t->k, why);
 }
 
 /* gatherTopK (TensorInfo in, length, k, bool largest, rows, stride, TensorInfo

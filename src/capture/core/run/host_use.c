@@ -212,6 +212,12 @@ void host_use_end(void)
     atomic_store(&mine->state, SESSION_EXITED);
 }
 
+void memsim_host_leave(void)
+{
+    mine = NULL;
+    refused = true;
+}
+
 /* What the parent has is the parent's: it is given back here without a trace.
  */
 void host_use_after_fork(void)

@@ -31,6 +31,9 @@ CORE_API void memsim_host_gives(uint64_t address);
 CORE_API void memsim_host_state(uint64_t parameters, uint64_t gradients,
                                 uint64_t optimizer);
 
+/* This process does what is no work of the job: it does not count (scan.py). */
+CORE_API void memsim_host_leave(void);
+
 /* Bytes in use as KIND at present. */
 uint64_t host_use_level(enum session_host_kind kind);
 
