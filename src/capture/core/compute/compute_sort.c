@@ -37,6 +37,8 @@ static uint64_t bits_of(enum number_type type, uint32_t bytes, const char *from)
     memcpy(&bits, from, bytes);
     if (type == NUMBER_U8 || type == NUMBER_BOOL)
         return bits;
+    if (number_is_float(type) && bits == sign) /* -0 is 0, as in cub */
+        bits = 0;
     if (number_is_float(type) && bits & sign)
         return ~bits & (sign | (sign - 1));
     return bits ^ sign;
