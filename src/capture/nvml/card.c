@@ -6,7 +6,6 @@
 #include "capture/nvml/nvml_card.h"
 
 #define TEMPERATURE     35 /* degrees Celsius, of an idle GPU */
-#define IDLE_WATTS_PART 10 /* idle GPUs draw about a tenth of their limit */
 
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name,
                                unsigned int length)
@@ -191,8 +190,8 @@ nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device,
 {
     NEED_CARD(device, card);
     note_invented();
-    *milliwatts =
-        nvml_gpu()->power_watts * 1000 / (is_used(card) ? 1 : IDLE_WATTS_PART);
+    *milliwatts = 1000 * (is_used(card) ? nvml_gpu()->power_watts
+                                       : nvml_gpu()->idle_watts);
     return NVML_SUCCESS;
 }
 

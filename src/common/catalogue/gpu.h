@@ -67,6 +67,7 @@ struct gpu {
     uint32_t pcie_generation;
     uint32_t pcie_lanes;
     uint32_t power_watts;
+    uint32_t idle_watts; /* without work */
 
     /* What the compute capability says, unless the file says otherwise. */
     uint32_t warp_size;

@@ -148,6 +148,7 @@ static void default_peaks(const struct capability *row, struct gpu *gpu)
 
 /* data/gpus/README.md, "Memory": nvidia-smi's total holds what the driver
  * keeps, 518 MiB in the median over the GPUs where both are known. */
+#define IDLE_PART 10 /* an idle GPU draws about a tenth of its limit */
 #define DRIVER_RESERVE_MIB 518
 
 static void default_sizes(struct gpu *gpu)
@@ -248,6 +249,8 @@ static void default_links(const struct capability *row, struct gpu *gpu)
                                                          : 3);
     default_u32(&gpu->pcie_lanes, 16);
     default_u32(&gpu->power_watts, 300);
+    default_u32(&gpu->idle_watts,
+                (gpu->power_watts + IDLE_PART - 1) / IDLE_PART);
 }
 
 void gpu_field_defaults(struct gpu *gpu)

@@ -72,6 +72,7 @@ const struct gpu_field gpu_fields[] = {
     U32(pcie_generation, 1, 16),
     U32(pcie_lanes, 1, 64),
     U32(power_watts, 1, 100000),
+    U32(idle_watts, 1, 100000),
     U32(warp_size, 32, 32),
     U32(max_threads_per_block, 32, 65536),
     U32(max_threads_per_sm, 32, 65536),

@@ -57,11 +57,31 @@ static bool is_operation(const struct records *r, const struct record *record)
     return !strstr(trace_names_get(&r->names, work->name), "Set");
 }
 
+/* A profile may lack the shapes of some operators and the bytes of some
+ * collectives: what they are is not what repeats. */
+static uint64_t mark_imported(uint64_t hash, const struct record *record,
+                              const uint64_t *f)
+{
+    const struct trace_collective *c = (const struct trace_collective *)f;
+    struct trace_launch l;
+
+    if (record->kind == TRACE_COLLECTIVE)
+        return mix(mix(mix(hash, c->name), c->stream), c->communicator);
+    l = *(const struct trace_launch *)f;
+    l.shared_bytes_rule &= UINT32_MAX;
+    memset(&l.a, 0, TRACE_LAUNCH_WORDS * sizeof l.a);
+    return mark_launch(hash, &l);
+}
+
 static uint64_t mark_of(const struct records *r, const struct record *record)
 {
     const uint64_t *f = records_fields(r, record);
     uint64_t hash = mix(mix(HASH_START, record->kind), record->thread);
     struct trace_gemm gemm;
+
+    if (r->imported && (record->kind == TRACE_LAUNCH ||
+                        record->kind == TRACE_COLLECTIVE))
+        return mark_imported(hash, record, f);
 
     switch (record->kind) {
     case TRACE_LAUNCH:
@@ -161,6 +181,27 @@ size_t layer_marks_behind(const struct layer_marks *m, const struct records *r,
                                r->all[at].kind == TRACE_MARK))
         at++;
     return at;
+}
+
+size_t layer_run_end(const struct layer_marks *m, const struct records *r,
+                     size_t op, size_t end)
+{
+    uint32_t thread = r->all[m->ops[op]].thread;
+
+    while (op < end && r->all[m->ops[op]].thread == thread)
+        op++;
+    return op;
+}
+
+bool layer_op_is_list(const struct layer_marks *m, const struct records *r,
+                      size_t op)
+{
+    const struct record *record = &r->all[m->ops[op]];
+    const struct trace_work *work =
+        (const struct trace_work *)records_fields(r, record);
+
+    return record->kind == TRACE_LAUNCH &&
+           strstr(trace_names_get(&r->names, work->name), "multi_tensor_apply");
 }
 
 uint32_t layer_marks_guess(const struct layer_marks *m)

@@ -38,6 +38,16 @@ void layer_marks_fini(struct layer_marks *m);
 size_t layer_marks_behind(const struct layer_marks *m, const struct records *r,
                           size_t op);
 
+/* The end of the operations from OP on that one thread launched, one behind the
+ * other; END at most. */
+size_t layer_run_end(const struct layer_marks *m, const struct records *r,
+                     size_t op, size_t end);
+
+/* Does operation OP of a profile work on a list of tensors, as an optimizer
+ * does? */
+bool layer_op_is_list(const struct layer_marks *m, const struct records *r,
+                      size_t op);
+
 /* The layers of a profile, by the repetition in its longest step; 0: nothing
  * repeats. */
 uint32_t layer_marks_guess(const struct layer_marks *m);

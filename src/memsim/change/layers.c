@@ -243,24 +243,43 @@ static int change_pass(struct work *w, const struct segment *s, struct err *err)
     return copies ? change_tail(w, s, &w->region, err) : 0;
 }
 
-/* A profile's step: every region that repeats as often. */
+/* Operations [FIRST, END) of S, which one thread launched: every region that
+ * repeats as often, but for lists, whose times are scaled. Adds the operations
+ * of these to *COVERED. */
+static int change_run(struct work *w, const struct segment *s, size_t first,
+                      size_t end, size_t *covered, struct err *err)
+{
+    struct layer_region regions[LAYER_REGIONS_MAX];
+    size_t found = layer_regions_find(w->marks.marks + first, end - first,
+                                      w->report->recorded, regions);
+
+    for (size_t i = 0; i < found; i++) {
+        struct layer_region *region = &regions[i];
+        region->at += first - s->first;
+        if (layer_op_is_list(&w->marks, &w->records, s->first + region->at))
+            continue;
+        if (change_region(w, s, region, err))
+            return -1;
+        *(*covered ? &w->report->backward_ops : &w->report->forward_ops) =
+            region->period;
+        *covered += region->length;
+    }
+    return 0;
+}
+
+/* A profile's step: the script's thread launches forwards, autograd's
+ * backwards. */
 static int change_whole(struct work *w, const struct segment *s,
                         struct err *err)
 {
-    struct layer_region regions[LAYER_REGIONS_MAX];
     size_t covered = 0;
-    size_t found = layer_regions_find(w->marks.marks + s->first,
-                                      s->end - s->first, w->report->recorded,
-                                      regions);
 
-    for (size_t i = 0; i < found; i++) {
-        covered += regions[i].length;
-        if (change_region(w, s, &regions[i], err))
+    for (size_t op = s->first, next; op < s->end; op = next) {
+        next = layer_run_end(&w->marks, &w->records, op, s->end);
+        if (change_run(w, s, op, next, &covered, err))
             return -1;
-        *(i ? &w->report->backward_ops : &w->report->forward_ops) =
-            regions[i].period;
     }
-    if (!found)
+    if (!covered)
         return err_set(err,
                        "--change: step %" PRIu32 " of the profile does not "
                        "repeat the same operations %" PRIu32 " times",

@@ -15,13 +15,51 @@ struct cutting {
     struct pipe_cut *c;
     uint32_t index;
     size_t first, end; /* operations of the step */
-    struct layer_region regions[LAYER_REGIONS_MAX]; /* from FIRST on */
-    size_t count;
+    struct layer_region *regions; /* from FIRST on: of passes, in their order */
+    size_t count, capacity;
 };
 
 static uint32_t thread_of(const struct pipe_cut *c, size_t op)
 {
     return c->records->all[c->marks->ops[op]].thread;
+}
+
+/* The layers of what one thread launched without another one's doing: of the
+ * script's a forward, of autograd's a backward. */
+static void regions_find(struct cutting *k)
+{
+    const struct pipe_cut *c = k->c;
+    size_t next;
+
+    k->count = 0;
+    for (size_t op = k->first; op < k->end; op = next) {
+        struct layer_region region;
+        next = layer_run_end(c->marks, c->records, op, k->end);
+        if (next - op < c->layers ||
+            !layer_region_find(c->marks->marks + op, next - op, c->layers, 1,
+                               &region) ||
+            region.period < LAYER_PERIOD_MIN ||
+            layer_op_is_list(c->marks, c->records, op + region.at))
+            continue;
+        region.at += op - k->first;
+        xgrow(&k->regions, k->count, &k->capacity, sizeof *k->regions);
+        k->regions[k->count++] = region;
+    }
+}
+
+uint32_t pipe_profile_layers(const struct records *r,
+                             const struct layer_marks *m)
+{
+    size_t first = 0, count = 0, next;
+
+    for (size_t op = 0; op < m->count; op = next) {
+        next = layer_run_end(m, r, op, m->count);
+        if (next - op <= count)
+            continue;
+        first = op;
+        count = next - op;
+    }
+    return layer_count_guess(m->marks + first, count);
 }
 
 static int refuse(const struct cutting *k, const char *why, struct err *err)
@@ -138,12 +176,13 @@ static int step_cut(struct cutting *k, struct err *err)
     const struct records *r = k->c->records;
     const struct step *s = &r->steps.steps[k->index];
 
-    k->count = layer_regions_find(k->c->marks->marks + k->first,
-                                  k->end - k->first, k->c->layers, k->regions);
+    regions_find(k);
     if (!k->count || k->count % 2)
-        return refuse(k, "nothing in it repeats as often in a forward and in a "
-                         "backward, or something else does, too, such as an "
-                         "optimizer for one parameter after the other",
+        return refuse(k,
+                      "nothing in it repeats as often in a forward and in a "
+                      "backward, which has a thread of its own, or something "
+                      "else does, too, such as an optimizer for one "
+                      "parameter after the other",
                       err);
     k->c->thread = thread_of(k->c, k->first + k->regions[0].at);
     step->head_from = s->first;
@@ -216,31 +255,29 @@ static void boundaries_find(const struct cutting *k)
 
 /* --- the whole ------------------------------------------------------------ */
 
+/* A step at an end of the profile may have what is left of another one. */
 int pipe_profile_cut(struct pipe_cut *c, struct err *err)
 {
     const struct layer_marks *m = c->marks;
-    struct cutting *k = xcalloc(1, sizeof *k);
-    int rc = 0;
+    struct cutting k = {.c = c};
+    struct err why = {""};
+    bool any = false;
 
-    k->c = c;
     c->steps = xcalloc(c->records->steps.count + 1, sizeof *c->steps);
     c->boundaries = xcalloc(c->layers, sizeof *c->boundaries);
-    for (size_t i = 0; !rc && i < m->segment_count; i++) {
-        const struct segment *s = &m->segments[i];
-        k->index = s->step;
-        k->first = s->first;
-        k->end = s->end;
-        rc = step_cut(k, err);
-        if (!rc)
-            boundaries_find(k);
-        if (rc && s->warm_up && i + 1 < m->segment_count) {
-            pipe_step_fini(&c->steps[s->step]);
-            err_clear(err);
-            rc = 0;
+    for (size_t i = 0; i < m->segment_count; i++) {
+        k.index = m->segments[i].step;
+        k.first = m->segments[i].first;
+        k.end = m->segments[i].end;
+        if (step_cut(&k, &why)) {
+            pipe_step_fini(&c->steps[k.index]);
+            continue;
         }
+        boundaries_find(&k);
+        any = true;
     }
-    free(k);
-    return rc;
+    free(k.regions);
+    return any ? 0 : err_set(err, "%s", why.text);
 }
 
 /* The layer, from 1, whose gradients the backward P computes at RECORD. */

@@ -124,8 +124,8 @@ static void note_all(struct result *result, const void *what)
                     r->recorded);
     if (r->steps_left_out)
         result_note(result,
-                    "%" PRIu32 " warm-up steps that are other ones are left "
-                    "out",
+                    "%" PRIu32 " steps that are other ones, as warm-up is, are "
+                    "left out",
                     r->steps_left_out);
     result_note(result, "what a pipeline's runtime does on the host, and what "
                         "a script does beside (scaling gradients, clipping by "

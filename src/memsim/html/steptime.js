@@ -82,6 +82,11 @@ function showTimeFigures(time, step) {
   if (time.mfu > 0)
     boxes.push(timeFigure("MFU", formatPercent(time.mfu, 1),
       "of the GPU's peak arithmetic"));
+  if (time.energy_estimate)
+    boxes.push(timeFigure("Energy (estimate)",
+      `${time.energy_estimate.joules.toPrecision(3)} J`,
+      `a GPU: ${time.energy_estimate.load_watts} W while it computes, ` +
+      `${time.energy_estimate.idle_watts} W else`));
   if (step.sm_utilization !== undefined)
     boxes.push(timeFigure("SMs with work",
       formatPercent(step.sm_utilization, 1), "on average over the step"));

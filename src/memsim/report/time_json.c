@@ -166,6 +166,7 @@ void time_json_add(cJSON *root, const struct result *result)
     cJSON_AddNumberToObject(time, "device_ns", t->device_ns);
     cJSON_AddNumberToObject(time, "mfu", t->mfu);
     time_throughput_json(time, result);
+    time_energy_json(time, result);
     cJSON_AddNumberToObject(time, "unknown", t->unknown);
     cJSON *basis = cJSON_AddObjectToObject(time, "basis");
     for (int i = 0; i < COST_BASES; i++)

@@ -45,6 +45,11 @@ void time_format_rate(double per_second, char *text, size_t size);
 void time_throughput_write_basis(const struct result *result, FILE *out);
 void time_throughput_json(cJSON *time, const struct result *result);
 
+/* What the slowest rank's step costs in energy, by the GPU's watts: a line, and
+ * "energy_estimate" for TIME. The step is known. */
+void time_energy_write(const struct result *result, FILE *out);
+void time_energy_json(cJSON *time, const struct result *result);
+
 /* Modules of the same name but for numbers, as one. */
 struct time_fold {
     char *name;   /* "layers.*.mlp" */

@@ -259,6 +259,7 @@ static void write_more(const struct page *p, const struct result *result,
                path_ns(t));
     fputc('\n', p->out);
     time_throughput_write_basis(result, p->out);
+    time_energy_write(result, p->out);
     write_basis(p, t);
 }
 
