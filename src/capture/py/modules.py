@@ -256,12 +256,12 @@ def _keywords():
     return kwargs if isinstance(kwargs, dict) else {}
 
 
-def _tell_batch(root, values, learns):
-    """ROOT's module, which has parameters on the card, was called with VALUES;
-    it has been entered. LEARNS: enum trace_learns. Where VALUES do not say how
-    large the batch is, the images that the first module inside gets may."""
+def _tell_batch(root, args, keywords, learns):
+    """ROOT's module, which has parameters on the card, was called with ARGS and
+    KEYWORDS; it has been entered. LEARNS: enum trace_learns. Where they do not
+    say how large the batch is, the images that the first module inside gets may."""
     global _waiting
-    batch = _sizes.batch(values)
+    batch = _sizes.batch(args, keywords)
     if batch.samples:
         _put_batch(root, batch, learns)
         _waiting = None
@@ -322,8 +322,8 @@ def _before(module, args):
         top = _top()
     if not top:
         known = _begin(module)
-        values = [*args, *_keywords().values()]
-        for tensor in _sizes.tensors(values):
+        keywords = _keywords()
+        for tensor in _sizes.tensors([*args, *keywords.values()]):
             _tell(tensor, known.id, INPUT)
     elif known is None:
         parent = _by_number.get(top)
@@ -346,7 +346,7 @@ def _before(module, args):
             _calls.see_model(sys._getframe(), module)
         _calls.look(sys._getframe(), learns and module.training)
         if _places[known.id]:
-            _tell_batch(known, values,
+            _tell_batch(known, args, keywords,
                         learns and (LEARNS if module.training else IDLE))
 
 

@@ -14,6 +14,7 @@ Batch = collections.namedtuple("Batch", "samples tokens values")
 UNCLEAR = Batch(0, 0, 0)
 
 _INTEGERS = (torch.int64, torch.int32)
+_NO_IDS = ("mask", "position")  # in names of integers of the ids' shape
 _IMAGE = 4  # at least so many dimensions: of a batch, channels, rows, columns
 
 
@@ -60,18 +61,33 @@ def _packed(shapes):
     return Batch(1, longest, max(math.prod(shape) for shape, _ in shapes))
 
 
-def _rows(shapes, samples):
+def _named(args, keywords):
+    """(Name, shape, type) of each tensor; "" where it has no name."""
+    for name, value in [*(("", arg) for arg in args), *keywords.items()]:
+        for shape, dtype in _shapes([value]):
+            yield name, shape, dtype
+
+
+def _is_ids(name, shape, dtype):
+    """Masks and positions are none. A row of one is text that is generated, if
+    its name says ids."""
+    return (dtype in _INTEGERS and len(shape) == 2
+            and not any(word in name for word in _NO_IDS)
+            and (shape[1] > 1 or name.endswith("input_ids")))
+
+
+def _rows(args, keywords, samples):
     """Tokens: the elements of integers of two dimensions, a row for each sample,
     where all of them have one shape."""
-    ids = {shape for shape, dtype in shapes
-           if dtype in _INTEGERS and len(shape) == 2
-           and shape[0] == samples and shape[1] > 1}
+    ids = {shape for name, shape, dtype in _named(args, keywords)
+           if shape[0] == samples and _is_ids(name, shape, dtype)}
     return samples * ids.pop()[1] if len(ids) == 1 else 0
 
 
-def _batch(values):
+def _batch(args, keywords):
     """Samples are the first size of all tensors; those of size 1 count for any
     number."""
+    values = [*args, *keywords.values()]
     if any(isinstance(v, (list, tuple)) and any(tensors([v])) for v in values):
         return UNCLEAR
     shapes = list(_shapes(values))
@@ -85,13 +101,13 @@ def _batch(values):
         return UNCLEAR
     samples = sizes.pop()
     numbers = max(math.prod(shape) for shape, _ in shapes) // max(samples, 1)
-    return Batch(samples, _rows(shapes, samples), numbers)
+    return Batch(samples, _rows(args, keywords, samples), numbers)
 
 
-def batch(values):
-    """Of the arguments VALUES."""
+def batch(args, keywords=None):
+    """Of the arguments ARGS and KEYWORDS."""
     try:
-        return _batch(values)
+        return _batch(args, keywords or {})
     except Exception:  # tensors without a shape: lazy ones, functorch's
         return UNCLEAR
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/xmalloc.h"
+#include "common/trace/step_repeat.h"
 
 /* Ranges that mark steps: torch.profiler's, and what programs write by hand. */
 static const char *const range_starts[] = {"ProfilerStep#", "step", "Step",
@@ -112,6 +113,7 @@ const char *step_rule_name(enum step_rule rule)
         [STEP_NONE] = "none",
         [STEP_OPTIMIZER] = "optimizer steps",
         [STEP_MODULE] = "outermost module calls",
+        [STEP_REPEAT] = "outermost module calls that are repeated together",
         [STEP_RANGE] = "profiler or NVTX ranges",
         [STEP_MARK] = "calls of --step-mark's function",
     };
@@ -142,6 +144,7 @@ struct step_finder {
     uint64_t oom_phase; /* ... and the phase it was in */
     uint64_t optimized, optimized_ns; /* where the last optimizer ended */
     struct step_calls calls;
+    struct step_repeat repeat; /* the calls of by_module */
     uint32_t range_depth, range_at; /* at: depth of the step's range, from 1 */
     bool later; /* the first range is by its number not the job's first step */
 };
@@ -282,6 +285,22 @@ bool step_is_work(unsigned kind)
            kind == TRACE_GRAPH_LAUNCH;
 }
 
+static void take_call(struct step_finder *f, const struct trace_item *item)
+{
+    uint16_t thread = item->head.thread;
+    bool begins = step_calls_take(&f->calls, item);
+
+    if (f->phases.capturing || is_backward(f))
+        return;
+    if (begins) {
+        found_begin(f, &f->by_module);
+        step_repeat_begin(&f->repeat, trace_as_module_enter(item)->module);
+        return;
+    }
+    step_repeat_take(&f->repeat, item,
+                     thread < STEP_THREADS && f->calls.depth[thread]);
+}
+
 void step_finder_take(struct step_finder *f, const struct trace_item *item)
 {
     unsigned kind = item->head.kind;
@@ -289,9 +308,7 @@ void step_finder_take(struct step_finder *f, const struct trace_item *item)
     f->time_ns = item->head.time_ns;
     const struct step_carried carried = step_phases_take(&f->phases, item);
     take_carried(f, &carried);
-    if (step_calls_take(&f->calls, item) && !is_backward(f) &&
-        !f->phases.capturing)
-        found_begin(f, &f->by_module);
+    take_call(f, item);
     if (kind == TRACE_BATCH)
         take_batch(f, trace_as_batch(item));
     else if (kind == TRACE_RANGE_PUSH || kind == TRACE_RANGE_POP)
@@ -337,6 +354,28 @@ static bool is_cut(const struct step_finder *f, enum step_rule rule)
            (ended && f->oom_phase == TRACE_PHASE_OPTIMIZER);
 }
 
+/* Joins the calls that are repeated together. Returns the rule. */
+static enum step_rule join_repeated(struct found *l,
+                                    const struct step_repeat *repeat)
+{
+    size_t first, length = step_repeat_find(repeat, &first), count = first;
+
+    if (length < 2 || repeat->count != l->count)
+        return STEP_MODULE;
+    for (size_t i = first; i < l->count; i += length) {
+        struct step step = l->steps[i];
+
+        for (size_t j = 1; j < length; j++)
+            step_input_add(&step.input, &l->steps[i + j].input);
+        step.calls = (uint32_t)length;
+        step.end = l->steps[i + length - 1].end;
+        step.end_ns = l->steps[i + length - 1].end_ns;
+        l->steps[count++] = step;
+    }
+    l->count = count;
+    return STEP_REPEAT;
+}
+
 static void list_take(struct step_list *list, struct found *l,
                       enum step_rule rule)
 {
@@ -364,7 +403,8 @@ void step_finder_conclude(struct step_finder *f, struct step_list *list)
     else if (optimizers && f->by_optimizer.count)
         list_take(list, &f->by_optimizer, STEP_OPTIMIZER);
     else if (f->by_module.count)
-        list_take(list, &f->by_module, STEP_MODULE);
+        list_take(list, &f->by_module,
+                  join_repeated(&f->by_module, &f->repeat));
     else if (f->by_range.count)
         list_take(list, &f->by_range, STEP_RANGE);
     if (list->count && is_cut(f, list->rule))
@@ -376,6 +416,7 @@ void step_finder_conclude(struct step_finder *f, struct step_list *list)
     xfree(f->by_range.steps);
     xfree(f->by_mark.steps);
     step_phases_fini(&f->phases);
+    step_repeat_fini(&f->repeat);
     xfree(f);
 }
 

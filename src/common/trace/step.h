@@ -7,8 +7,9 @@
  * accumulation) are one step. The last step ends with its optimizer. Captured
  * work is no step; each launch of its graph runs the captured forward and
  * optimizer.
- * Without optimizers each outermost module call is a step. Without modules
- * the ranges that a profiler or NVTX marks as steps are the steps.
+ * Without optimizers each outermost module call is a step, or as many as the
+ * program repeats (step_repeat.h). Without modules the ranges that a profiler
+ * or NVTX marks as steps are the steps.
  *
  * Where `--step-mark' names the function that is a step, its calls are, and
  * nothing else: a step begins with a call and ends where the next one begins,
@@ -88,6 +89,7 @@ enum step_rule {
     STEP_NONE,
     STEP_OPTIMIZER,
     STEP_MODULE,
+    STEP_REPEAT,
     STEP_RANGE,
     STEP_MARK
 };
@@ -105,6 +107,7 @@ struct step {
     uint64_t first, end;
     uint64_t first_ns, end_ns; /* of the trace's clock */
     bool warm_up; /* the first step, and those before memory calls end */
+    uint32_t calls; /* of modules, by STEP_REPEAT */
     struct step_input input;
 };
 

@@ -21,6 +21,13 @@ static void call_raise(struct step_call *most, const struct step_call *call)
         most->tokens = most->batch_tokens = 0;
 }
 
+/* Text that is generated goes on with a token of each sample. */
+static bool is_next_token(const struct step_batch_module *m)
+{
+    return m->learns != TRACE_LEARNS && m->calls == 1 && m->tokens &&
+           m->tokens == m->samples;
+}
+
 static void add(struct step_batch *b, const struct step_batch_module *more)
 {
     unsigned i = 0;
@@ -36,6 +43,7 @@ static void add(struct step_batch *b, const struct step_batch_module *more)
     if (i == b->count) {
         b->count++;
         *m = *more;
+        m->generates = is_next_token(more);
         return;
     }
     if (!more->tokens || !m->tokens)
@@ -44,7 +52,15 @@ static void add(struct step_batch *b, const struct step_batch_module *more)
         m->tokens += more->tokens;
     m->samples += more->samples;
     m->calls += more->calls;
+    m->generates = m->generates || is_next_token(more);
     call_raise(&m->most, &more->most);
+}
+
+/* What a module was given that generates text is the text so far, then a token
+ * at a time; what it makes is a token of each sample and call. */
+static uint64_t tokens_of(const struct step_batch_module *m)
+{
+    return m->generates ? m->samples : m->tokens;
 }
 
 /* Tokens that samples do not share evenly are of none of them. */
@@ -100,14 +116,35 @@ struct step_input step_batch_input(const struct step_batch *b)
         if (!input.module)
             input = (struct step_input){.module = m->module,
                                         .samples = m->samples,
-                                        .tokens = m->tokens,
+                                        .tokens = tokens_of(m),
                                         .calls = m->calls,
+                                        .generates = m->generates,
                                         .most = m->most};
         if (m->samples != input.samples)
             return (struct step_input){.module = 0};
-        if (m->tokens != input.tokens)
+        if (tokens_of(m) != input.tokens)
             input.tokens = 0;
         call_raise(&input.most, &m->most);
     }
     return input;
+}
+
+void step_input_add(struct step_input *sum, const struct step_input *more)
+{
+    if (more->module != sum->module) {
+        if (more->samples * sum->calls != sum->samples * more->calls)
+            *sum = (struct step_input){.module = 0};
+        sum->tokens = 0;
+        return;
+    }
+    sum->generates = sum->generates ||
+                     (more->tokens && more->tokens == more->samples);
+    sum->samples += more->samples;
+    sum->calls += more->calls;
+    call_raise(&sum->most, &more->most);
+    if (sum->generates)
+        sum->tokens = sum->samples;
+    else
+        sum->tokens = sum->tokens && more->tokens ? sum->tokens + more->tokens
+                                                  : 0;
 }

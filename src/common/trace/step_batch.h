@@ -26,6 +26,7 @@ struct step_batch {
         bool learns;              /* gradients were recorded */
         uint64_t samples, tokens; /* of all calls; tokens 0: not known */
         uint32_t calls;
+        bool generates; /* each call makes a token of each sample */
         struct step_call most; /* of all calls, each by itself */
     } modules[STEP_BATCH_MODULES];
     unsigned count;
@@ -42,8 +43,12 @@ struct step_input {
     uint64_t module; /* whose arguments say so */
     uint64_t samples, tokens;
     uint32_t calls;
+    bool generates; /* TOKENS are new ones: one of each sample and call */
     struct step_call most; /* of all calls, each by itself */
 };
+
+/* Adds MORE, what the next call was given, to SUM, which has a call or more. */
+void step_input_add(struct step_input *sum, const struct step_input *more);
 
 /* Calls that record gradients count; where there are none, all do. All modules
  * must have got as many samples, otherwise nothing is known. */

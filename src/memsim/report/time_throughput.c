@@ -136,6 +136,8 @@ static void format_batch(const struct step_input *input, char *text,
 
     if (input->samples % input->calls || (samples && tokens % samples))
         snprintf(text, size, "batches of several sizes");
+    else if (input->generates)
+        snprintf(text, size, "%" PRIu64 " new tokens", tokens);
     else if (tokens)
         snprintf(text, size, "%" PRIu64 " x %" PRIu64 " ids", samples,
                  tokens / samples);
@@ -193,8 +195,8 @@ void time_throughput_write_basis(const struct result *result, FILE *out)
     if (result->rank_count > 1)
         snprintf(rank, sizeof rank, ", of rank %" PRIu64 " alone",
                  (uint64_t)t.rank->rank);
-    snprintf(line, sizeof line, "throughput: counted are %s given to %s%s%s",
-             batch, t.module, calls, rank);
+    snprintf(line, sizeof line, "throughput: counted are %s %s %s%s%s", batch,
+             t.input.generates ? "of" : "given to", t.module, calls, rank);
     text_write_wrapped(out, " ", line);
 }
 

@@ -217,6 +217,7 @@ static void steps_conclude(struct reading *r)
             step->measured_ns =
                 l->ends[i].measured_ns - l->begins[i].measured_ns;
         step->warm_up = l->steps.steps[i].warm_up;
+        step->calls = l->steps.steps[i].calls;
         step->input = l->steps.steps[i].input;
         step_uses(l, i, device, step);
         step_band(&r->sums[i], step);

@@ -31,6 +31,7 @@ struct timing_step {
      * profile's. */
     double sm_utilization, measured_sm_utilization, sm_utilization_error;
     bool warm_up;
+    uint32_t calls; /* of modules, by STEP_REPEAT; else 0 */
     struct step_input input; /* what it works on */
 };
 
