@@ -33,6 +33,7 @@ struct ops_source {
     enum ops_clock clock;
     double launch_ns; /* taken off each time */
     double floor_ns;  /* times up to this say nothing of the kernel */
+    double sustained; /* of arithmetic: a running model's time over these */
     double band;      /* of estimates: four of five are within this factor */
     size_t rows, dropped;
     bool simulated; /* it has the mark of common/base/simulated.h */

@@ -73,6 +73,18 @@ static uint64_t group_of(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
     return hash;
 }
 
+/* Types that have scales; their products' results are of 16 bits. */
+static bool is_scaled(enum work_type type)
+{
+    return type == WORK_FP8 || type == WORK_FP4;
+}
+
+/* Of one element of an operand. */
+static double operand_bytes(const struct work *work)
+{
+    return work->type == WORK_FP4 ? 0.5 : work->element_bytes;
+}
+
 static int describe_gemm(const struct ops_row *row, struct work *work,
                          uint64_t *group, struct err *err)
 {
@@ -90,10 +102,10 @@ static int describe_gemm(const struct ops_row *row, struct work *work,
     /* BLAS's letters, of the column-major call: T first is a weight [n][k] */
     g->transpose_b = layout ? layout[0] == 'T' : !strcmp(op, "linear");
     g->transpose_a = layout && strlen(layout) > 1 && layout[1] == 'T';
-    g->out_bytes = work->element_bytes;
+    g->out_bytes = is_scaled(work->type) ? 2 : work->element_bytes;
     work->flops = 2 * batch * m * n * k;
-    work->read_bytes = work->element_bytes * batch * (m * k + k * n);
-    work->written_bytes = work->element_bytes * batch * m * n;
+    work->read_bytes = operand_bytes(work) * batch * (m * k + k * n);
+    work->written_bytes = g->out_bytes * batch * m * n;
     work->elements = (uint64_t)(batch * m * n);
     *group = g->batch > 1 ? group_of(1, g->n, g->k, g->m)
                           : group_of(0, g->n, g->k, 0);
@@ -318,7 +330,7 @@ static const struct {
 } types[] = {
     {"fp32", WORK_FP32, 4}, {"tf32", WORK_TF32, 4},   {"fp16", WORK_FP16, 2},
     {"bf16", WORK_BF16, 2}, {"fp64", WORK_FP64, 8},   {"fp8", WORK_FP8, 1},
-    {"int8", WORK_INT8, 1}, {"int", WORK_INTEGER, 4},
+    {"int8", WORK_INT8, 1}, {"int", WORK_INTEGER, 4}, {"fp4", WORK_FP4, 1},
 };
 
 static int read_type(const struct ops_row *row, struct work *work,
@@ -334,7 +346,7 @@ static int read_type(const struct ops_row *row, struct work *work,
         }
     return err_set(err,
                    "dtype \"%s\" is none of fp64, fp32, tf32, fp16, bf16, "
-                   "fp8, int8, int",
+                   "fp8, fp4, int8, int",
                    text ? text : "");
 }
 

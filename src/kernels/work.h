@@ -57,6 +57,7 @@ enum work_type {
     WORK_FP8,
     WORK_INT8,
     WORK_INTEGER,
+    WORK_FP4, /* with a scale for some elements; two share a byte */
     WORK_TYPES,
 };
 

@@ -15,7 +15,7 @@ static const struct data_type {
     {0, 4, WORK_FP32}, {1, 8, WORK_FP64},     {2, 2, WORK_FP16},
     {3, 1, WORK_INT8}, {4, 8, WORK_FP32},     {5, 16, WORK_FP64},
     {8, 1, WORK_INT8}, {10, 4, WORK_INTEGER}, {14, 2, WORK_BF16},
-    {28, 1, WORK_FP8}, {29, 1, WORK_FP8},     {33, 1, WORK_FP8},
+    {28, 1, WORK_FP8}, {29, 1, WORK_FP8},     {33, 1, WORK_FP4},
 };
 
 #define CUDA_R_32F 0
@@ -114,11 +114,12 @@ void work_gemm_moves(const uint32_t bytes[3], bool accumulates,
                      struct work *work)
 {
     const struct work_gemm *g = &work->gemm;
-    double m = (double)g->m, n = (double)g->n, k = (double)g->k;
+    double share = work->type == WORK_FP4 ? 0.5 : 1; /* of a byte, an element */
+    double m = (double)g->m, n = (double)g->n, k = share * (double)g->k;
     double batch = (double)g->batch;
 
     work->elements = g->m * g->n * g->batch;
-    work->flops = 2 * m * n * k * batch;
+    work->flops = 2 * m * n * (double)g->k * batch;
     work->read_bytes = (g->shared_a ? 1 : batch) * m * k * bytes[0] +
                        (g->shared_b ? 1 : batch) * k * n * bytes[1];
     if (accumulates)

@@ -11,7 +11,7 @@ static const char *const families[WORK_FAMILIES] = {WORK_FAMILY_LIST(NAME)};
 static const char *const types[WORK_TYPES] = {
     [WORK_FP32] = "fp32", [WORK_TF32] = "tf32",       [WORK_FP16] = "fp16",
     [WORK_BF16] = "bf16", [WORK_FP64] = "fp64",       [WORK_FP8] = "fp8",
-    [WORK_INT8] = "int8", [WORK_INTEGER] = "integer",
+    [WORK_INT8] = "int8", [WORK_INTEGER] = "integer", [WORK_FP4] = "fp4",
 };
 
 const char *work_family_name(enum work_family family)

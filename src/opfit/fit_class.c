@@ -27,9 +27,21 @@ static uint32_t source_input(const struct fit_class *c, uint32_t source)
     return has_shapes(c->family) ? c->source_rank[source] : 0;
 }
 
-static bool uses_others(const struct fit_class *c, size_t own)
+/* One answer for all parts of the own rows, so that what is validated on parts
+ * is what the whole is fitted by. */
+static bool has_few(const struct fit_class *c)
 {
-    return own < MANY_OWN && has_shapes(c->family);
+    return c->own_count < MANY_OWN && has_shapes(c->family);
+}
+
+static bool uses_others(const struct fit_class *c)
+{
+    return !c->alone && has_few(c);
+}
+
+bool fit_class_uses_others(const struct fit_class *c, enum cost_kind kind)
+{
+    return kind == COST_TREES && uses_others(c) && c->other_count;
 }
 
 bool fit_class_tries(const struct fit_class *c, enum cost_kind kind,
@@ -41,7 +53,7 @@ bool fit_class_tries(const struct fit_class *c, enum cost_kind kind,
     if (kind == COST_TREES && c->family == WORK_ELEMENTWISE)
         return false; /* bytes are all that tells one from another */
     if (kind == COST_TREES)
-        return rows + (uses_others(c, rows) ? c->other_count : 0) >= MIN_TREES;
+        return rows + (uses_others(c) ? c->other_count : 0) >= MIN_TREES;
     return true;
 }
 
@@ -97,7 +109,7 @@ static struct fit_state grow_trees(const struct fit_class *c,
                                                  .feature_share = 0.6};
     struct trees_options chosen = options;
     struct cost_roofline line = class_line(c, part);
-    bool others = uses_others(c, part->count);
+    bool others = uses_others(c);
     size_t rows = part->count + (others ? c->other_count : 0);
     struct learner l = {.c = c};
     struct fit_state state;
@@ -109,7 +121,7 @@ static struct fit_state grow_trees(const struct fit_class *c,
         uint32_t source = c->ops->samples[part->rows[i]].source;
 
         learn_row(&l, part->rows[i], source_input(c, source), &line,
-                  others ? OWN_WEIGHT : 1);
+                  has_few(c) ? OWN_WEIGHT : 1);
     }
     size_t stride = c->other_count / MANY_OTHERS + 1;
     for (size_t i = 0; others && i < c->other_count; i += stride)
@@ -233,7 +245,7 @@ void fit_class_prepare(struct fit_class *c, const char *gpu)
     memset(used, 0, n * sizeof *used);
     for (size_t i = 0; i < c->other_count; i++)
         used[c->ops->samples[c->other[i]].source] = true;
-    for (size_t i = 0; i < n && uses_others(c, c->own_count); i++)
+    for (size_t i = 0; i < n && uses_others(c); i++)
         if (used[i] && strcmp(c->ops->sources[i].gpu_name, gpu))
             c->source_lines[i] = other_line(c, c->ops->sources[i].gpu_name);
     free(used);

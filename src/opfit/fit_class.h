@@ -18,6 +18,7 @@ struct fit_class {
     uint32_t types, variants;
     uint32_t *own, *other;
     size_t own_count, other_count;
+    bool alone;            /* trees learn from the own rows alone */
     bool launch_only;      /* all own times include a launch: see cap_floor() */
     uint32_t *source_rank; /* by source: 0 is the one that prices are for */
     struct cost_roofline *source_lines; /* by source: of its GPU */
@@ -32,6 +33,9 @@ struct fit_state {
 /* Whether KIND suits a class that has ROWS rows to learn from. */
 bool fit_class_tries(const struct fit_class *c, enum cost_kind kind,
                      size_t rows);
+
+/* Whether KIND learns from other GPUs' rows. */
+bool fit_class_uses_others(const struct fit_class *c, enum cost_kind kind);
 
 /* Fits KIND to PART of the own rows; the caller frees the state. */
 struct fit_state fit_class_state(const struct fit_class *c, enum cost_kind kind,
@@ -52,9 +56,10 @@ void fit_class_prepare(struct fit_class *c, const char *gpu);
 
 void fit_class_fini(struct fit_class *c);
 
-/* Holds out shape groups, then the largest; fills ERRORS, chooses a kind and
- * its band. */
-enum cost_kind fit_class_validate(const struct fit_class *c,
+/* Holds out shape groups, then the largest; fills ERRORS, chooses a kind, its
+ * band and whether it is fitted ALONE: other GPUs' rows serve where they make
+ * the error less. */
+enum cost_kind fit_class_validate(struct fit_class *c,
                                   struct fit_errors *errors, double *low,
                                   double *high);
 

@@ -19,6 +19,7 @@
 static const uint32_t type_classes[] = {
     HALF,           BIT(WORK_FP32), BIT(WORK_TF32),
     BIT(WORK_FP64), BIT(WORK_FP8),  BIT(WORK_INT8),
+    BIT(WORK_FP4),
 };
 
 static bool is_typed(enum work_family family)

@@ -178,7 +178,45 @@ static double bare_error(const struct fit_class *c, struct errors *errors)
     return mean_percent(errors);
 }
 
-enum cost_kind fit_class_validate(const struct fit_class *c,
+static double try_kind(const struct fit_class *c, enum cost_kind kind,
+                       bool by_row, struct errors *errors)
+{
+    clear_errors(errors, c->own_count);
+    if (fit_class_tries(c, kind, c->own_count))
+        hold_groups_out(c, kind, by_row, errors);
+    return mean_percent(errors);
+}
+
+static double keep_joint(struct fit_class *c, enum cost_kind kind, bool by_row,
+                         double alone, struct errors *errors)
+{
+    struct errors joint = {xmalloc((c->own_count + 1) * sizeof(double)), 0};
+    double *worse = joint.log_ratio;
+
+    c->alone = false;
+    double error = try_kind(c, kind, by_row, &joint);
+    c->alone = alone >= 0 && !(error >= 0 && error < alone);
+    if (!c->alone) {
+        worse = errors->log_ratio;
+        *errors = joint;
+    }
+    free(worse);
+    return c->alone ? alone : error;
+}
+
+/* Tries KIND without the other GPUs' rows and with them, and keeps what errs
+ * less in C and ERRORS. */
+static double try_both(struct fit_class *c, enum cost_kind kind, bool by_row,
+                       struct errors *errors)
+{
+    bool others = fit_class_uses_others(c, kind);
+
+    c->alone = c->alone || others;
+    double alone = try_kind(c, kind, by_row, errors);
+    return others ? keep_joint(c, kind, by_row, alone, errors) : alone;
+}
+
+enum cost_kind fit_class_validate(struct fit_class *c,
                                   struct fit_errors *errors, double *low,
                                   double *high)
 {
@@ -189,11 +227,7 @@ enum cost_kind fit_class_validate(const struct fit_class *c,
         (struct fit_errors){.rows = c->own_count, .groups = count_groups(c)};
     bool by_row = errors->groups < FEW_GROUPS;
     for (int kind = 0; kind < COST_KINDS; kind++) {
-        errors->mape[kind] = -1;
-        if (!fit_class_tries(c, kind, c->own_count))
-            continue;
-        hold_groups_out(c, kind, by_row, &e);
-        errors->mape[kind] = mean_percent(&e);
+        errors->mape[kind] = try_both(c, kind, by_row, &e);
         if (errors->mape[kind] >= 0 &&
             (kind == COST_LINE ||
              errors->mape[kind] < WORTH * errors->mape[best])) {

@@ -26,6 +26,7 @@ def calibrate(directory, shapes, *options):
          str(shapes), "-o", directory, *options],
         capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    return done.stderr
 
 
 def tables(directory):
@@ -94,6 +95,42 @@ def an_interrupted_run_goes_on():
         with tempfile.TemporaryDirectory() as other:
             calibrate(other, 90)
             equal(tables(other), second)
+
+
+# Products, a norm and arithmetic, of which all but the loss has a table.
+JOB = """
+import torch
+model = torch.nn.Sequential(torch.nn.Linear(1024, 4096), torch.nn.ReLU(),
+                            torch.nn.Linear(4096, 1024),
+                            torch.nn.LayerNorm(1024)).cuda().bfloat16()
+for _ in range(3):
+    x = torch.ones(4096, 1024, device="cuda", dtype=torch.bfloat16)
+    model(x).sum().backward()
+"""
+
+
+@test
+def a_job_s_own_shapes_come_first():
+    with tempfile.TemporaryDirectory() as scratch:
+        run, out = f"{scratch}/run", f"{scratch}/tables"
+        subprocess.run([MEMSIM, "run", "-q", "--gpu", "h100", "-o", run, "--",
+                        sys.executable, "-c", JOB], check=True,
+                       capture_output=True)
+        said = calibrate(out, 0, "--for", run)
+        rows = [line.split() for line in said.splitlines() if "measured%" not
+                in line and line[:2] == "  "]
+        measured = {row[2]: float(row[1]) for row in rows}
+        assert measured["gemm"] > 99, said
+        assert measured["all"] > 80, said
+        found = shapes((pathlib.Path(out) / "gemm.csv").read_text())
+        equal({shape[3:6] for shape in found},
+              {("4096", "4096", "1024"), ("4096", "1024", "4096")})
+        # All their time is measured before anything else is.
+        fit = pathlib.Path(scratch) / "fit.json"
+        tables_ = [f"{out}/{t}" for t in ("gemm.csv", "gemm_backward.csv")]
+        done = subprocess.run([MEMSIM, "fit", "--simulated", "-o", fit, *tables_],
+                              capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
 
 @test

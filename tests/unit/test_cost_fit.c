@@ -41,20 +41,21 @@ static struct work product(uint64_t m, uint64_t n, uint64_t k)
                          .gemm = {.m = m, .n = n, .k = k, .batch = 1}};
 }
 
-/* A table of COUNT products whose times follow LINE, and a step that no
- * roofline has: odd k take half as long again. */
-static void write_table(const char *path, const struct cost_roofline *line,
-                        int count)
+/* A table of COUNT products of GPU NAME whose times follow LINE, and a step
+ * that no roofline has: odd k take ODD times as long. */
+static void write_table_of(const char *path, const char *name, double odd,
+                           const struct cost_roofline *line, int count)
 {
-    struct gpu gpu = load_gpu("h100");
+    struct gpu gpu = load_gpu(name);
     struct cost_gpu limits;
     uint64_t state = 7;
     FILE *out = fopen(path, "w");
 
     cost_gpu_set(&gpu, &limits);
-    fputs("# source: a law\n# gpu: h100\n# clock: sustained\n"
-          "op,dtype,b,m,n,k,time_us\n",
-          out);
+    fprintf(out,
+            "# source: a law\n# gpu: %s\n# clock: sustained\n"
+            "op,dtype,b,m,n,k,time_us\n",
+            name);
     for (int i = 0; i < count; i++) {
         uint32_t m = draw_extent(&state), n = draw_extent(&state),
                  k = draw_extent(&state);
@@ -62,9 +63,15 @@ static void write_table(const char *path, const struct cost_roofline *line,
         double ns = cost_roofline_ns(line, &limits, &work);
 
         fprintf(out, "mm,fp32,1,%u,%u,%u,%.6g\n", m, n, k,
-                ns * (k % 2 ? 1.5 : 1) / 1e3);
+                ns * (k % 2 ? odd : 1) / 1e3);
     }
     fclose(out);
+}
+
+static void write_table(const char *path, const struct cost_roofline *line,
+                        int count)
+{
+    write_table_of(path, "h100", 1.5, line, count);
 }
 
 static void fit_table(const char *path, struct ops *ops, struct fit_ops *fit)
@@ -108,6 +115,53 @@ TEST(trees_learn_what_a_roofline_cannot_say)
     fit_ops_free(&fit);
     ops_free(&ops);
     unlink(path);
+}
+
+/* The error of the trees of COUNT products of an H100, with as many of an A100
+ * that another law holds for, or alone. */
+static double trees_error(int count, bool with_others)
+{
+    struct gpu gpu = load_gpu("h100");
+    struct cost_gpu limits;
+    struct ops ops = {0};
+    struct fit_ops fit;
+    struct err err = {""};
+    char path[] = "/tmp/memsim-ops-XXXXXX";
+
+    close(mkstemp(path));
+    write_table(path, &law, count);
+    if (ops_read(path, &ops, &err))
+        CHECK_FAIL("%s", err.text);
+    write_table_of(path, "a100-sxm-80gb", 0.4, &law, count);
+    if (with_others && ops_read(path, &ops, &err))
+        CHECK_FAIL("%s", err.text);
+    cost_gpu_set(&gpu, &limits);
+    fit_ops_run(&ops, gpu.name, &limits, 1, &fit);
+    double error = fit.models[0].errors.mape[COST_TREES];
+    fit_ops_free(&fit);
+    ops_free(&ops);
+    unlink(path);
+    return error;
+}
+
+static void check_with_others(int count)
+{
+    double with = trees_error(count, true), without = trees_error(count, false);
+
+    if (!(with <= without))
+        CHECK_FAIL("%g%% with another GPU, %g%% without", with, without);
+}
+
+/* Parts of 1010, on which trees are validated, are fewer than what does without
+ * other GPUs. */
+TEST(another_gpu_s_table_makes_no_large_fit_worse)
+{
+    check_with_others(1010);
+}
+
+TEST(another_gpu_s_table_makes_no_small_fit_worse)
+{
+    check_with_others(200);
 }
 
 TEST(a_fit_that_was_written_prices_as_the_fit)

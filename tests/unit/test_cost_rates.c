@@ -230,6 +230,29 @@ TEST(three_channels_are_padded)
     CHECK_NEAR(us("h200", &work), 1107, 0.2);
 }
 
+/* wav2vec2's positions: a group at a time, in a few blocks. */
+TEST(rows_in_groups_leave_most_of_the_gpu_idle)
+{
+    static const double took_us[] = {30859, 3944, 258};
+    struct work work =
+        convolution(WORK_CONVOLUTION_FORWARD, WORK_BF16, WORK_NCHW, 8, 768, 1,
+                    768, 1);
+
+    work.flops = 18874368e3;
+    work.convolution.groups = 16;
+    work.convolution.s = 128;
+    work.convolution.w = 249;
+    work.convolution.out_w = 250;
+    for (int pass = 0; pass < 3; pass++) {
+        work.family = WORK_CONVOLUTION_FORWARD + pass;
+        CHECK_NEAR(us("h200", &work), took_us[pass], 0.05);
+        CHECK_NEAR(us("h100", &work), took_us[pass], 0.05);
+    }
+    work.convolution.groups = 1; /* tensor cores, all at once */
+    work.family = WORK_CONVOLUTION_FORWARD;
+    CHECK(us("h200", &work) < 1000);
+}
+
 static double product_us(enum work_type type, uint64_t m, uint64_t n,
                          uint64_t k, bool transpose_a, bool transpose_b)
 {

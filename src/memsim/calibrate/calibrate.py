@@ -27,6 +27,7 @@ import warnings
 try:
     import torch
     from torch.profiler import ProfilerActivity, profile
+    from calibrate_job import Job
     from calibrate_kernels import KERNEL_FAMILIES
     from calibrate_operators import FAMILIES
 except ImportError as why:
@@ -205,21 +206,29 @@ def open_tables(folder, head):
     return tables
 
 
-def calibrate(o, gpu, head):
-    tables = open_tables(o.output, head)
-    cache = torch.cuda.get_device_properties(0).L2_cache_size
-    flush = torch.empty(max(FLUSH_BYTES, 4 * cache), dtype=torch.uint8,
-                        device="cuda")
+def shapes_of(o, tables, job):
+    """(Table's name, shape): those of JOB, then drawn ones."""
     draw = random.Random(1)
     names = list(tables)
     shares = [table.share for table in tables.values()]
+    if job:
+        yield from job.shapes()
+    for _ in range(o.shapes):
+        name = draw.choices(names, shares)[0]
+        yield name, tables[name].draw(draw)
+
+
+def calibrate(o, gpu, head):
+    tables = open_tables(o.output, head)
+    job = Job(o.memsim, o.job) if o.job else None
+    cache = torch.cuda.get_device_properties(0).L2_cache_size
+    flush = torch.empty(max(FLUSH_BYTES, 4 * cache), dtype=torch.uint8,
+                        device="cuda")
     end = time.monotonic() + o.minutes * 60
     said = made = skipped = 0
-    for count in range(o.shapes):
+    for count, (name, shape) in enumerate(shapes_of(o, tables, job)):
         if time.monotonic() > end:
             break
-        name = draw.choices(names, shares)[0]
-        shape = tables[name].draw(draw)
         if tables[name].key(shape) in tables[name].known:
             continue
         if run_shape(tables[name], shape, flush, gpu):
@@ -230,7 +239,10 @@ def calibrate(o, gpu, head):
         if time.monotonic() - said > 5:
             said = time.monotonic()
             print(f"memsim calibrate: {made} shapes, {count + 1} of "
-                  f"{o.shapes}", file=sys.stderr, flush=True)
+                  f"{o.shapes + (len(job.shapes()) if job else 0)}",
+                  file=sys.stderr, flush=True)
+    if job:
+        job.coverage(tables, sys.stderr)
     print(f"memsim calibrate: {made} shapes measured, "
           f"{sum(len(t.known) for t in tables.values())} in all, {skipped} "
           f"did not fit; slowed by heat or power {gpu.throttled} times; next: "
@@ -308,10 +320,12 @@ def truth(o):
 
 def main():
     parser = argparse.ArgumentParser(prog="memsim calibrate")
+    parser.add_argument("memsim")
     parser.add_argument("--output", required=True)
     parser.add_argument("--minutes", type=float, default=20)
     parser.add_argument("--shapes", type=int, default=20000)
     parser.add_argument("--truth", action="store_true")
+    parser.add_argument("--for", dest="job")
     o = parser.parse_args()
     if not torch.cuda.is_available():
         sys.exit("memsim calibrate: PyTorch sees no GPU on this machine; run it "

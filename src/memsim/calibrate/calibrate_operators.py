@@ -224,10 +224,15 @@ def draw_attention(draw):
             "backend": "fa2"}
 
 
+BACKENDS = {"fa2": torch.nn.attention.SDPBackend.FLASH_ATTENTION,
+            "cudnn": torch.nn.attention.SDPBackend.CUDNN_ATTENTION,
+            "efficient": torch.nn.attention.SDPBackend.EFFICIENT_ATTENTION}
+
+
 def make_attention(s):
     q, k, v = (tensor(s["dtype"], s["b"], s["hq"], s["sq"], s["d"])
                for _ in range(3))
-    backend = torch.nn.attention.SDPBackend.FLASH_ATTENTION
+    backend = BACKENDS[s["backend"]]
 
     def call():
         with torch.nn.attention.sdpa_kernel(backend):

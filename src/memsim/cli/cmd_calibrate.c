@@ -3,16 +3,11 @@
  * Python's, in the user's environment: lib/memsim/calibrate.py. */
 #include "memsim/cli/cmd.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "common/base/xmalloc.h"
-#include "memsim/run/spawn.h"
+#include "memsim/cli/python_start.h"
 
 #define SCRIPT      "calibrate.py"
 #define MINUTES     20
@@ -22,6 +17,7 @@
 struct values {
     const char *output;
     const char *python;
+    const char *job;
     double minutes;
     uint32_t shapes;
     bool truth, simulated;
@@ -35,7 +31,11 @@ static const struct option_row rows[] = {
      .help = "how long to measure (default 20); 0.5 is half of one"},
     {"shapes", 0, OPTION_COUNT, "N", offsetof(struct values, shapes),
      .help = "how many shapes to measure at most (default 20000)",
-     .minimum = 1, .maximum = 10000000},
+     .minimum = 0, .maximum = 10000000},
+    {"for", 0, OPTION_STRING, "RUN", offsetof(struct values, job),
+     .help = "measure the shapes of this recording (run -o) first, what\n"
+             "takes most of its time before the rest, and say how much\n"
+             "of it is measured; --shapes 0 measures nothing else"},
     {"truth", 0, OPTION_FLAG, NULL, offsetof(struct values, truth),
      .help = "run example models too, and write their peaks and step\n"
              "times, the context's memory and the workspace's"},
@@ -53,10 +53,22 @@ static const struct options options = {
     .summary = "Measures the operators of this machine's GPU with PyTorch. "
                "Writes tables that\n`memsim fit' reads.",
     .examples = "  memsim calibrate --minutes 30 -o mine\n"
+                "  memsim calibrate --for RUN --minutes 0.5 -o mine\n"
                 "  memsim fit mine/*.csv -o mine.json\n"
                 "  memsim run --fit mine.json -- python train.py",
     .rows = rows,
 };
+
+/* The words of the options that were given, at TO. */
+static void add_words(const struct values *v, char **to)
+{
+    if (v->truth)
+        *to++ = "--truth";
+    if (v->job) {
+        *to++ = "--for";
+        *to = (char *)v->job;
+    }
+}
 
 int cmd_calibrate(int argc, char **argv)
 {
@@ -64,7 +76,6 @@ int cmd_calibrate(int argc, char **argv)
                        .shapes = SHAPES};
     struct operands operands;
     struct err err = {""};
-    char libraries[PATH_MAX];
     int status = cmd_start(&options, argc, argv, &v, &operands, CMD_USAGE);
 
     if (status >= 0)
@@ -87,20 +98,12 @@ int cmd_calibrate(int argc, char **argv)
         err_set(&err, "no -o DIR given, where the tables go");
         return cmd_usage(&options, CMD_USAGE, &err);
     }
-    if (spawn_library_dir(getenv("MEMSIM_LIBDIR"), libraries, sizeof libraries,
-                          &err))
-        return cmd_fail(CMD_FAILED, &err);
-    char *script = xasprintf("%s/" SCRIPT, libraries);
     char *minutes = xasprintf("%g", v.minutes);
     char *shapes = xasprintf("%u", v.shapes);
-    char *const words[] = {
-        (char *)v.python, script,   "--output", (char *)v.output,
-        "--minutes",      minutes,  "--shapes", shapes,
-        v.truth ? "--truth" : NULL, NULL};
-    execvp(v.python, words);
-    err_set(&err, "%s: %s; --python names one that has PyTorch", v.python,
-            strerror(errno));
-    free(script);
+    char *words[10] = {"--output", (char *)v.output, "--minutes",
+                       minutes,    "--shapes",       shapes};
+    add_words(&v, words + 6);
+    python_start(v.python, SCRIPT, words, "PyTorch", &err);
     free(minutes);
     free(shapes);
     return cmd_fail(CMD_FAILED, &err);
