@@ -87,7 +87,7 @@ CLOCK_PIC := $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/capture/clock/*.c \
                $(addprefix src/timeline/,price.c price_move.c launch_memo.c image.c world.c \
                  delay.c delay_library.c stragglers.c simulation.c simulator_*.c) \
                src/fits/spread.c \
-               $(addprefix src/common/trace/,step.c step_phases.c step_batch.c) \
+               $(addprefix src/common/trace/,step.c step_phases.c step_batch.c step_repeat.c) \
                $(wildcard src/runtime/*/*.c) \
                src/common/base/map.c src/common/base/rank_set.c src/common/trace/op_trace.c \
                src/common/trace/trace_kind.c))

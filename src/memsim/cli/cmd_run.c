@@ -548,6 +548,48 @@ static void emulate(struct run_options *o)
         o->launch.ranks = EMULATE_RANK;
 }
 
+static struct job describe_job(const struct run_options *o, char **command,
+                               bool emulates)
+{
+    bool scans = o->scan_data || o->output.worst_batch;
+
+    return (struct job){.options = o->job,
+                        .command = command,
+                        .directory = o->directory,
+                        .force = o->force,
+                        .trace_limit_bytes = o->trace_limit_bytes,
+                        .cap_bytes = o->cap_bytes,
+                        .stop_after = o->stop_after,
+                        .no_modules = o->no_modules,
+                        .scan_seconds = scans ? o->scan_seconds : 0,
+                        .seed = o->seed,
+                        .real_init = o->real_init,
+                        .late_frees = o->late_frees,
+                        .local_clock = o->local_clock,
+                        .emulates = emulates,
+                        .stacks = o->stacks,
+                        .kill_with_memsim = o->kill_with_memsim,
+                        .output = -1};
+}
+
+/* On the card, where the run is of one, and with what was learnt of one. */
+static int run_job(struct run_options *o, struct job *job,
+                   char *const *invocation)
+{
+    struct real_cards cards;
+    struct err err = {""};
+    char *scale;
+    int status;
+
+    if ((o->real && run_real_start(job, &cards, o->output.quiet, &err)) ||
+        (job->emulates && run_emulate_cards(job, &cards, &err)) ||
+        correct(o, job, &scale, &err))
+        return cmd_fail(CMD_RUN_FAILED, &err);
+    status = run_watched(o, job, invocation);
+    free(scale);
+    return status;
+}
+
 /* INVOCATION is the whole command line. EMULATES: `memsim emulate'. */
 static int start(bool emulates, int argc, char **argv, char *const *invocation)
 {
@@ -557,8 +599,7 @@ static int start(bool emulates, int argc, char **argv, char *const *invocation)
     struct operands operands;
     struct err err = {""};
     const char *default_gpu = o.job.gpu;
-    struct real_cards cards;
-    char *scale, *routing = NULL;
+    char *routing = NULL;
     int status = cmd_start(emulates ? &emulate_options : &options, argc, argv,
                            &o, &operands, CMD_RUN_FAILED);
 
@@ -568,42 +609,20 @@ static int start(bool emulates, int argc, char **argv, char *const *invocation)
         emulate(&o);
     if (o.job.gpu == default_gpu)
         o.job.gpu = output_cluster_gpu(&o.output, o.job.gpu);
-    struct job job = {.options = o.job,
-                      .command = operands.values,
-                      .directory = o.directory,
-                      .force = o.force,
-                      .trace_limit_bytes = o.trace_limit_bytes,
-                      .stop_after = o.stop_after,
-                      .no_modules = o.no_modules,
-                      .scan_seconds = o.scan_data || o.output.worst_batch
-                                          ? o.scan_seconds
-                                          : 0,
-                      .real_init = o.real_init,
-                      .late_frees = o.late_frees,
-                      .local_clock = o.local_clock,
-                      .emulates = emulates,
-                      .stacks = o.stacks,
-                      .kill_with_memsim = o.kill_with_memsim,
-                      .output = -1};
+    struct job job = describe_job(&o, operands.values, emulates);
+
     if (launch_find(&job.launch, &o.launch, operands.values, &err) ||
         check(&o, &job, &err) ||
         (o.routing && routing_parse(o.routing, &routing, &err)))
         return cmd_fail(CMD_RUN_FAILED, &err);
     job.routing = routing;
-    job.seed = o.seed;
     status = cmd_check_job(&job);
     if (status)
         return status;
     const char *outer = getenv("MEMSIM_SESSION");
     if (!o.real && outer && rundir_is_live(outer))
         return run_nested(outer, operands.values);
-    job.cap_bytes = o.cap_bytes;
-    if ((o.real && run_real_start(&job, &cards, o.output.quiet, &err)) ||
-        (emulates && run_emulate_cards(&job, &cards, &err)) ||
-        correct(&o, &job, &scale, &err))
-        return cmd_fail(CMD_RUN_FAILED, &err);
-    status = run_watched(&o, &job, invocation);
-    free(scale);
+    status = run_job(&o, &job, invocation);
     free(routing);
     launch_fini(&job.launch);
     return status;

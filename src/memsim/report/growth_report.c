@@ -257,8 +257,7 @@ static void add_calls(cJSON *device, const struct result_device *d)
     add_kind(cJSON_AddArrayToObject(growth, "kinds"), a, &a->calls_growth);
 }
 
-struct growth_rate growth_host_sum(
-    const struct growth_rate rates[GROWTH_HOST_KINDS])
+struct growth_rate growth_host_sum(const struct growth_rate *rates)
 {
     struct growth_rate sum = {0};
 
@@ -271,7 +270,7 @@ struct growth_rate growth_host_sum(
 }
 
 cJSON *growth_json_add_host(cJSON *to, const char *name,
-                            const struct growth_rate rates[GROWTH_HOST_KINDS])
+                            const struct growth_rate *rates)
 {
     static const char *const names[GROWTH_HOST_KINDS] = {
         [GROWTH_HOST_TENSORS] = "tensors_step_bytes",

@@ -22,13 +22,12 @@ void growth_text_write(const struct result_device *d, const char *dim,
                        const char *plain, FILE *out);
 /* The same with each call of an evaluation. */
 void growth_calls_write(const struct result_device *d, FILE *out);
-/* Adds the object NAME with what each step leaves on the host, by enum
- * growth_host. */
+/* Adds the object NAME with what each step leaves on the host. RATES: of the
+ * GROWTH_HOST_KINDS kinds. */
 cJSON *growth_json_add_host(cJSON *to, const char *name,
-                            const struct growth_rate rates[GROWTH_HOST_KINDS]);
+                            const struct growth_rate *rates);
 /* Of all kinds together. */
-struct growth_rate growth_host_sum(
-    const struct growth_rate rates[GROWTH_HOST_KINDS]);
+struct growth_rate growth_host_sum(const struct growth_rate *rates);
 
 void growth_json_add(cJSON *device, const struct result_device *d);
 
