@@ -41,7 +41,7 @@ void cost_gpu_set(const struct gpu *gpu, struct cost_gpu *limits)
                 [WORK_FP8] = loaded(gpu, gpu->fp8_tflops),
                 [WORK_INT8] = loaded(gpu, gpu->int8_tops),
                 [WORK_INTEGER] = gpu->fp32_tflops / 2,
-                [WORK_FP4] = gpu->fp4_tflops,
+                [WORK_FP4] = loaded(gpu, gpu->fp4_tflops),
             },
         .l2_bytes = (double)gpu->l2_bytes,
         .pcie_gbps = pcie_lane_gbps(gpu->pcie_generation) * gpu->pcie_lanes,
