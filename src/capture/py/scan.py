@@ -17,9 +17,9 @@ peak_law_dimension. The last line of a loader counts.
 import collections
 import ctypes
 import functools
+import json
 import math
 import os
-import pickle
 import random
 import sys
 import time
@@ -171,8 +171,8 @@ def _work(loader, pipe, state):
     except BaseException as error:
         answer = f"{type(error).__name__}: {error}"
     finally:
-        with os.fdopen(pipe, "wb") as out:
-            pickle.dump(answer, out)
+        with os.fdopen(pipe, "w") as out:
+            json.dump(answer, out)
         os._exit(0)
 
 
@@ -194,10 +194,10 @@ class _Loader:
         if not child:
             _work(loader, pipe, state)
         os.close(pipe)
-        with os.fdopen(own, "rb") as answer:
+        with os.fdopen(own) as answer:
             told = answer.read()
         os.waitpid(child, 0)
-        return pickle.loads(told) if told else "the process that read it died"
+        return json.loads(told) if told else "the process that read it died"
 
     def relate(self, batch):
         """The model was called with BATCH, which may be one of those that were
