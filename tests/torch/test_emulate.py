@@ -346,15 +346,19 @@ def two_real_ranks_have_the_step_and_the_peaks_of_a_simulated_run():
 
 @test
 def ranks_with_one_gpu_run_one_after_another():
-    (output, _), (plain, _) = real_ranks(ONE_DDP, 1, "0,4")
-    equal(output, plain)
+    (output, report), (plain_output, plain) = real_ranks(ONE_DDP, 1, "0,4")
+    equal(output, plain_output)
+    equal([r["rank"] for r in report["ranks"]], [0, 4])
+    equal([r["devices"][0]["index"] for r in report["ranks"]], [0, 0])
+    compare_ranks(report, plain)
 
 
 def compare_ranks(report, plain):
     equal([r["rank"] for r in report["ranks"]],
           [r["rank"] for r in plain["ranks"]])
     for one, other in zip(report["ranks"], plain["ranks"]):
-        for name in "peak_allocated_bytes", "peak_reserved_bytes":
+        for name in "allocated", "reserved", "used":
+            name = f"peak_{name}_bytes"
             equal(one["devices"][0][name], other["devices"][0][name])
     step, want = report["time"]["step_ns"], plain["time"]["step_ns"]
     assert abs(step / want - 1) < 0.001, (step, want)

@@ -88,7 +88,8 @@ static void context_open(int device)
     struct card *card = &cards[device];
     uint64_t used = used_bytes();
     const struct session *session = memsim_session();
-    uint64_t others = session->devices[device].others_bytes, own;
+    int physical = memsim_device_physical(device);
+    uint64_t others = session->devices[physical].others_bytes, own;
 
     card->others_bytes = others < used ? others : 0;
     card->context_bytes = used - card->others_bytes;

@@ -276,6 +276,16 @@ static inline uint32_t session_card_of(const struct session *s, uint32_t rank)
     return UINT32_MAX;
 }
 
+/* The number that the GPU CARD has on its node. */
+static inline uint32_t session_card_index(const struct session *s,
+                                          uint32_t card)
+{
+    if (!s->world_size)
+        return card;
+    return card < s->rank_count ? s->ranks[card] % s->local_world_size
+                                : card - s->rank_count;
+}
+
 /* Ranks of an emulated job that have the same GPU, which is that with their
  * number on their node, run one after another: in which turn RANK does, of
  * COUNT RANKS with LOCAL on a node. */

@@ -78,7 +78,7 @@ static struct result_rank *rank_get(struct result *r, const struct session *s,
 static struct result_device *device_get(struct result_rank *rank,
                                         const struct session *s, unsigned card)
 {
-    unsigned index = result_card_index(s, card);
+    unsigned index = session_card_index(s, card);
     size_t at = 0;
 
     while (at < rank->device_count && rank->devices[at].index < index)
@@ -177,7 +177,7 @@ static void oom_add(struct result *r, const struct session *s, uint32_t index)
     const struct session_oom *o = &s->ooms[index];
     const struct session_process *p = &s->processes[o->process];
     struct result_device *d =
-        result_device_find(r, p->rank, result_card_index(s, o->device));
+        result_device_find(r, p->rank, session_card_index(s, o->device));
 
     if (!d)
         return;

@@ -12,14 +12,6 @@
 
 /* --- whose ---------------------------------------------------------------- */
 
-unsigned result_card_index(const struct session *s, unsigned card)
-{
-    if (!s->world_size)
-        return card;
-    return card < s->rank_count ? s->ranks[card] % s->local_world_size
-                                : card - s->rank_count;
-}
-
 bool result_is_own_card(const struct session *s,
                         const struct session_process *p, unsigned card)
 {
@@ -138,7 +130,7 @@ static void stray_add(struct result *r, const struct session *s,
     if (owner < 0 && !(s->world_size && card >= s->rank_count))
         return; /* nobody else's: the ranks choose in another order */
     struct result_stray *stray =
-        stray_get(r, card, result_card_index(s, card), owner);
+        stray_get(r, card, session_card_index(s, card), owner);
     if (!rank_set_has(&stray->ranks, p->rank))
         rank_set_add(&stray->ranks, p->rank);
     if (bytes < stray->least_bytes)

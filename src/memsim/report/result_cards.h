@@ -6,9 +6,6 @@
 
 #include "memsim/report/result.h"
 
-/* The number that the GPU CARD of the session has in its node. */
-unsigned result_card_index(const struct session *s, unsigned card);
-
 /* Whether CARD is the GPU that P, one of several ranks, has for itself. */
 bool result_is_own_card(const struct session *s,
                         const struct session_process *p, unsigned card);

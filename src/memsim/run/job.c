@@ -193,15 +193,20 @@ static void world_fill(struct session *s, const struct launch *l)
                           : SESSION_DEVICES;
 }
 
-/* The GPUs are this machine's. */
+/* The GPUs are this machine's: for a rank that of its number on its node, which
+ * ranks of other nodes have, too, in other turns. */
 static void real_fill(struct session *s, const struct job *job)
 {
     s->real = true;
     s->cap_bytes = job->cap_bytes;
-    s->device_count = job->real->count;
+    if (!s->world_size)
+        s->device_count = job->real->count;
     for (uint32_t i = 0; i < s->device_count; i++) {
-        const struct real_card *card = &job->real->cards[i];
+        uint32_t index = session_card_index(s, i);
+        const struct real_card *card = &job->real->cards[index];
 
+        if (index >= job->real->count)
+            continue; /* a GPU of a node that this machine has not */
         s->devices[i].capacity_bytes = card->memory_bytes;
         s->devices[i].others_bytes = card->used_bytes;
         if (job->cap_bytes && job->cap_bytes < card->memory_bytes)
