@@ -174,6 +174,16 @@ def products_have_their_shapes_and_are_fitted():
 
 @test
 def the_next_estimate_has_what_a_run_taught():
+    learn(lambda size: 2 * size + 512, "blocks have another size in the run")
+
+
+@test
+def a_run_may_teach_that_no_workspace_is_needed():
+    learn(lambda size: 0, "blocks are in one of both alone\n"
+                          "  the allocator has the same other events in both")
+
+
+def learn(real_size, said):
     """The card's cuDNN asks for other workspaces than the catalogue has, and its
     memory is slower."""
     with tempfile.TemporaryDirectory() as folder:
@@ -185,17 +195,18 @@ def the_next_estimate_has_what_a_run_taught():
         other = pathlib.Path(folder) / "other.json"
         other.write_text('{"base": "h100-sxm-80gb", "memory_gbps": 1000}')
         Run(folder, CONVOLUTIONS, True, card=("--gpu", other), environment=[
-            "MEMSIM_WORKSPACES=" + ",".join(f"{s}={2 * int(s) + 512}"
+            "MEMSIM_WORKSPACES=" + ",".join(f"{s}={real_size(int(s))}"
                                             for s in sizes)])
         learnt = f"{folder}/learnt.json"
         text = memsim("diff", "--truth", "--save-corrections", learnt,
                       f"{folder}/plain", f"{folder}/real")
-        assert "blocks have another size in the run" in text, text
+        assert said in text, text
         assert not re.search(r"peak reserved .* [-+]0\.00%", text), text
         Run(folder, CONVOLUTIONS, False, "--corrections", learnt, name="again")
         text = memsim("diff", "--truth", f"{folder}/again", f"{folder}/real")
     for name in "peak allocated", "peak reserved", "peak used":
         assert re.search(name + r" .* [-+]0\.00%", text), text
+    assert re.search(r"the same \d+ events in both", text), text
     assert "another size" not in text, text
 
 

@@ -89,9 +89,9 @@ static int scale_read(struct corrections *c, const cJSON *scale,
     return 0;
 }
 
-static bool is_bytes(const cJSON *number)
+static bool is_bytes(const cJSON *number, double least)
 {
-    return cJSON_IsNumber(number) && number->valuedouble > 0 &&
+    return cJSON_IsNumber(number) && number->valuedouble >= least &&
            number->valuedouble < (double)MORE_MOST;
 }
 
@@ -105,10 +105,10 @@ static int workspaces_read(struct corrections *c, const cJSON *list,
         const cJSON *from = cJSON_GetObjectItem(row, "estimate_bytes");
         const cJSON *to = cJSON_GetObjectItem(row, "run_bytes");
 
-        if (!is_bytes(from) || !is_bytes(to) ||
+        if (!is_bytes(from, 1) || !is_bytes(to, 0) ||
             c->workspace_count == CORRECTIONS_WORKSPACES)
             return err_set(err, "%s: workspaces: at most %d, each with "
-                                "estimate_bytes and run_bytes above 0",
+                                "estimate_bytes above 0 and run_bytes",
                            path, CORRECTIONS_WORKSPACES);
         c->workspaces[c->workspace_count++] = (struct corrected_workspace){
             (uint64_t)from->valuedouble, (uint64_t)to->valuedouble};

@@ -10,7 +10,8 @@
 
 #define CORRECTIONS_WORKSPACES 64
 
-/* A block that a library asks for: its size in the estimate, and on the GPU. */
+/* A block that a library asks for: its size in the estimate, and on the GPU,
+ * which is 0 where none is asked for there. */
 struct corrected_workspace {
     uint64_t estimate_bytes, run_bytes;
 };

@@ -20,6 +20,7 @@
 #include "memsim/report/time_report.h"
 #include "memsim/run/run.h"
 #include "memsim/time/timing.h"
+#include "memsim/time/truth_blocks.h"
 #include "memsim/time/truth_side.h"
 
 #define ROWS         15
@@ -142,43 +143,71 @@ static void write_event(const struct truth_side *s, size_t i, FILE *out)
         fprintf(out, " in %s", truth_module(s, e));
 }
 
-/* Blocks of another size in the same place: workspaces, as a rule. */
-static void write_size(const struct truth *t, size_t i, FILE *out)
+static uint64_t pair_bytes(const struct truth_event *e)
 {
-    const struct truth_event *a = &t->estimate.side.events[i];
-    const struct truth_event *b = &t->run.side.events[i];
+    return e ? e->requested_bytes : 0;
+}
+
+/* Blocks of another size in the same place, or of one side alone: workspaces,
+ * as a rule. */
+static void write_size(const struct truth *t, size_t number,
+                       const struct truth_pair *p, FILE *out)
+{
     char x[16], y[16];
 
-    fprintf(out, "    event %zu: %s, %s in the run (%s)\n", i,
-            units_format_bytes(a->requested_bytes, x, sizeof x),
-            units_format_bytes(b->requested_bytes, y, sizeof y),
-            truth_operator(&t->run.side, b));
+    fprintf(out, "    event %zu: %s, %s in the run (%s)\n", number,
+            units_format_bytes(pair_bytes(p->estimate), x, sizeof x),
+            units_format_bytes(pair_bytes(p->run), y, sizeof y),
+            p->run ? truth_operator(&t->run.side, p->run)
+                   : truth_operator(&t->estimate.side, p->estimate));
+}
+
+/* Goes through the pairs to *AT, where they end. Returns how many blocks are in
+ * one side alone. */
+static size_t write_sizes(const struct truth *t, struct truth_walk *at,
+                          FILE *out)
+{
+    struct truth_pair p;
+    size_t sizes = 0, alone = 0, number = 0;
+
+    for (; truth_walk_next(&t->estimate.side, &t->run.side, at, &p);
+         number = at->estimate) {
+        bool both = p.estimate && p.run;
+        if (pair_bytes(p.estimate) == pair_bytes(p.run))
+            continue;
+        sizes += both;
+        alone += !both;
+        if (sizes + alone <= ROWS)
+            write_size(t, number, &p, out);
+    }
+    if (sizes)
+        fprintf(out, "  %zu blocks have another size in the run\n", sizes);
+    if (alone)
+        fprintf(out, "  %zu blocks are in one of both alone\n", alone);
+    return alone;
 }
 
 static void write_blocks(const struct truth *t, FILE *out)
 {
     const struct truth_side *a = &t->estimate.side, *b = &t->run.side;
-    size_t i = 0, sizes = 0;
+    struct truth_walk at = {0};
 
     if (!a->event_count && !b->event_count)
         return; /* no PyTorch */
-    while (i < a->event_count && i < b->event_count &&
-           a->events[i].is_free == b->events[i].is_free) {
-        if (a->events[i].requested_bytes != b->events[i].requested_bytes &&
-            sizes++ < ROWS)
-            write_size(t, i, out);
-        i++;
-    }
-    if (sizes)
-        fprintf(out, "  %zu blocks have another size in the run\n", sizes);
-    if (i == a->event_count && i == b->event_count) {
-        fprintf(out, "  the allocator has the same %zu events in both\n", i);
+    size_t alone = write_sizes(t, &at, out);
+    if (at.estimate == a->event_count && at.run == b->event_count) {
+        if (alone)
+            fputs("  the allocator has the same other events in both\n", out);
+        else
+            fprintf(out, "  the allocator has the same %zu events in both\n",
+                    at.estimate);
         return;
     }
-    fprintf(out, "  the allocator's events differ from number %zu on: ", i);
-    write_event(a, i, out);
+    fprintf(out, "  the allocator's events differ from number %zu on: ",
+            at.estimate);
+    write_event(a, at.estimate, out);
     fputs("; in the run ", out);
-    write_event(b, i, out);
+    write_event(b, at.run, out);
     fputc('\n', out);
 }
 
@@ -299,32 +328,30 @@ static struct corrected_workspace *workspace_of(struct corrections *c,
     return NULL;
 }
 
-/* Sizes that stand for several of the run are not known: RUN_BYTES 0, which
- * goes. */
+#define SEVERAL UINT64_MAX /* sizes in the run: it is not known which */
+
 static void workspaces_drop(struct corrections *c)
 {
     uint32_t left = 0;
 
     for (uint32_t i = 0; i < c->workspace_count; i++)
-        if (c->workspaces[i].run_bytes)
+        if (c->workspaces[i].run_bytes != SEVERAL)
             c->workspaces[left++] = c->workspaces[i];
     c->workspace_count = left;
 }
 
 static void workspaces_make(const struct truth *t, struct corrections *c)
 {
-    const struct truth_side *a = &t->estimate.side, *b = &t->run.side;
+    struct truth_walk at = {0};
+    struct truth_pair p;
 
-    for (size_t i = 0; i < a->event_count && i < b->event_count &&
-                       a->events[i].is_free == b->events[i].is_free;
-         i++) {
-        uint64_t x = a->events[i].requested_bytes;
-        uint64_t y = b->events[i].requested_bytes;
+    while (truth_walk_next(&t->estimate.side, &t->run.side, &at, &p)) {
+        uint64_t x = pair_bytes(p.estimate), y = pair_bytes(p.run);
         struct corrected_workspace *known = workspace_of(c, x);
 
         if (known && known->run_bytes != y)
-            known->run_bytes = 0;
-        else if (!known && x != y && x && y &&
+            known->run_bytes = SEVERAL;
+        else if (!known && x != y && x &&
                  c->workspace_count < CORRECTIONS_WORKSPACES)
             c->workspaces[c->workspace_count++] =
                 (struct corrected_workspace){x, y};

@@ -105,6 +105,7 @@ static void item_add(struct reader *r, const struct trace_item *item)
     case TRACE_BLOCK_ALLOC:
         a = trace_as_block_alloc(item);
         event_add(r->side, &(struct truth_event){
+                               .address = a->address,
                                .requested_bytes = a->requested_bytes,
                                .block_bytes = a->block_bytes,
                                .operator = (uint32_t)a->operator,
@@ -114,6 +115,7 @@ static void item_add(struct reader *r, const struct trace_item *item)
         event_add(r->side,
                   &(struct truth_event){
                       .is_free = true,
+                      .address = trace_as_block_free(item)->address,
                       .block_bytes = trace_as_block_free(item)->block_bytes});
         break;
     case TRACE_MODULE:

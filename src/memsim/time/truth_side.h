@@ -12,6 +12,7 @@
 /* A block that PyTorch's allocator gave, or took back. */
 struct truth_event {
     bool is_free;
+    uint64_t address;
     uint64_t requested_bytes, block_bytes; /* requested: 0 of a free */
     uint32_t operator, module;             /* ids of names; 0: not known */
 };
