@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * launch COUNT [add]: launches a kernel COUNT times through the runtime, as
- * nvcc's host code does: bench/launch_cost counts the instructions. */
+ * nvcc's host code does: bench/launch_cost and bench/real_cost count the
+ * instructions. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
