@@ -77,6 +77,28 @@ static void create_and_fork(void)
     unlink(name);
 }
 
+/* One that owns what it makes removes that, and nothing of its parent's. */
+static void create_and_fork_owner(void)
+{
+    char name[PATH_MAX], more[PATH_MAX];
+    int status;
+
+    temporary_handle_signals();
+    if (temporary_file(base, name) < 0)
+        _exit(9);
+    pid_t pid = fork();
+    if (!pid) {
+        temporary_own();
+        if (temporary_file(base, more) < 0)
+            _exit(8);
+        raise(SIGTERM);
+    }
+    waitpid(pid, &status, 0);
+    if (!WIFSIGNALED(status) || access(name, F_OK) || count_files() != 1)
+        _exit(7);
+    unlink(name);
+}
+
 static void write_beyond_limit(void)
 {
     const struct rlimit limit = {0, 0};
@@ -114,6 +136,13 @@ TEST(a_signal_removes_what_is_registered)
     int status = run_child(create_and_terminate);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
     CHECK(count_files() == 0);
+    end();
+}
+
+TEST(a_child_that_owns_removes_its_own)
+{
+    begin();
+    CHECK(run_child(create_and_fork_owner) == 0);
     end();
 }
 

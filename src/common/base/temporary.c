@@ -24,7 +24,7 @@ static struct entry {
     volatile sig_atomic_t used;
 } entries[TEMPORARY_MAX];
 
-static pid_t owner; /* a child of fork() must remove nothing */
+static pid_t owner; /* another child of fork() must remove nothing */
 static struct sigaction xfsz_before;
 static bool xfsz_is_ignored;
 
@@ -50,6 +50,13 @@ void temporary_handle_signals(void)
             old.sa_handler == SIG_DFL)
             sigaction(ending_signals[i], &action, NULL);
     xfsz_is_ignored = !sigaction(SIGXFSZ, &ignore, &xfsz_before);
+}
+
+void temporary_own(void)
+{
+    for (size_t i = 0; i < TEMPORARY_MAX; i++)
+        entries[i].used = false;
+    owner = getpid();
 }
 
 void temporary_restore_signals(void)

@@ -11,6 +11,11 @@
  * `ulimit -f` fails with EFBIG. Call it once, at the start of main. */
 void temporary_handle_signals(void);
 
+/* In a child of fork() that does part of the program's work: it removes what it
+ * registers itself, and nothing of its parent's. Other children remove
+ * nothing. */
+void temporary_own(void);
+
 /* Gives SIGXFSZ back the action that it had before: for a child of fork(),
  * before it executes another program. */
 void temporary_restore_signals(void);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/cli/batch_find.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/base/xmalloc.h"
@@ -10,10 +13,62 @@
 #include "memsim/cli/job_start.h"
 #include "memsim/cli/output.h"
 #include "memsim/cli/quiet_job.h"
+#include "memsim/run/batch_ahead.h"
 #include "memsim/run/batch_cache.h"
 #include "memsim/run/spawn.h"
+#include "memsim/run/workers.h"
 
 #define DEFAULT_TO 65536
+
+/* A batch that the search needs, or may need. */
+struct batch_run {
+    uint64_t batch;
+    char *key;  /* in the cache; NULL: there is none */
+    bool known; /* the outcome, from the cache or by a run */
+    bool needed;
+    int output; /* of the run, if that failed; -1: none */
+    struct batch_outcome outcome;
+};
+
+/* --- one run -------------------------------------------------------------- */
+
+/* Sets F->job to the command with BATCH; command_end() undoes it. */
+static int command_begin(struct batch_find *f, uint64_t batch, struct err *err)
+{
+    f->job.command = batch_command(f->report.result.command, batch);
+    if (!launch_find(&f->job.launch, &f->launch, f->job.command, err))
+        return 0;
+    launch_fini(&f->job.launch);
+    batch_command_free(f->job.command);
+    return -1;
+}
+
+static void command_end(struct batch_find *f)
+{
+    launch_fini(&f->job.launch);
+    batch_command_free(f->job.command);
+}
+
+/* What is known of BATCH; NULL, with ERR set: it cannot be run. */
+static struct batch_run *run_find(struct batch_find *f, uint64_t batch,
+                                  struct err *err)
+{
+    for (size_t i = 0; i < f->run_count; i++)
+        if (f->runs[i]->batch == batch)
+            return f->runs[i];
+    if (command_begin(f, batch, err))
+        return NULL;
+    struct batch_run *r = xcalloc(1, sizeof *r);
+    *r = (struct batch_run){.batch = batch, .output = -1};
+    if (f->cache) {
+        r->key = batch_key(&f->job, f->programs, environ);
+        r->known = batch_cache_load(f->cache, r->key, &r->outcome);
+    }
+    command_end(f);
+    xgrow(&f->runs, f->run_count, &f->run_capacity, sizeof(struct batch_run *));
+    f->runs[f->run_count++] = r;
+    return r;
+}
 
 /* What the traces of a job that fits say besides. */
 static void add_times(const struct batch_find *f, const struct rundir *dir,
@@ -26,17 +81,16 @@ static void add_times(const struct batch_find *f, const struct rundir *dir,
     result_fini(&result);
 }
 
-/* Runs the job with the command that was filled in. */
-static int try_run(struct batch_find *f, uint64_t batch,
+/* Runs the job with BATCH; what it prints goes to the file OUTPUT. */
+static int run_job(struct batch_find *f, uint64_t batch, int output,
                    struct batch_outcome *o, struct err *err)
 {
     struct rundir dir;
     struct result result;
 
-    f->job.output = quiet_output();
-    if (f->job.output < 0)
-        return err_set(err, "cannot write to a temporary file; set TMPDIR"),
-               CMD_RUN_FAILED;
+    if (command_begin(f, batch, err))
+        return CMD_RUN_FAILED;
+    f->job.output = output;
     int status = job_start(&f->job, &dir, err);
     if (!status) {
         result_init(&result, dir.session, f->job.command);
@@ -45,61 +99,204 @@ static int try_run(struct batch_find *f, uint64_t batch,
         if (o->verdict == BATCH_FITS)
             add_times(f, &dir, o);
         rundir_remove(&dir);
-        if (batch_verdict_ends(o->verdict) && !quiet_interrupted())
-            quiet_show(f->job.output);
     }
-    close(f->job.output);
+    command_end(f);
     return status;
 }
 
+static int output_open(struct err *err)
+{
+    int fd = quiet_output();
+
+    if (fd < 0)
+        err_set(err, "cannot write to a temporary file; set TMPDIR");
+    return fd;
+}
+
 /* A cache that cannot be written costs the cache only. */
-static void keep(struct batch_find *f, const char *key,
-                 const struct batch_outcome *o)
+static void keep(struct batch_find *f, const struct batch_run *r)
 {
     struct err err = {""};
 
-    if (batch_verdict_ends(o->verdict) ||
-        !batch_cache_store(f->cache, key, o, &err))
+    if (!f->cache || batch_verdict_ends(r->outcome.verdict) ||
+        !batch_cache_store(f->cache, r->key, &r->outcome, &err))
         return;
     fprintf(stderr, "memsim: note: %s\n", err.text);
     free(f->cache);
     f->cache = NULL;
 }
 
-static int try_batch(struct batch_find *f, uint64_t batch,
-                     struct batch_outcome *o, struct err *err)
+/* R was run, and came out as O; it takes the file OUTPUT. */
+static void run_ended(struct batch_find *f, struct batch_run *r,
+                      const struct batch_outcome *o, int output)
 {
-    char **command = batch_command(f->report.result.command, batch), *key;
-    int status = 0;
+    r->outcome = *o;
+    r->known = true;
+    if (batch_verdict_ends(o->verdict))
+        r->output = output;
+    else
+        close(output);
+    keep(f, r);
+}
 
-    f->job.command = command;
-    if (launch_find(&f->job.launch, &f->launch, command, err)) {
-        launch_fini(&f->job.launch);
-        batch_command_free(command);
+static int run_alone(struct batch_find *f, struct batch_run *r, struct err *err)
+{
+    struct batch_outcome o;
+    int output = output_open(err);
+
+    if (output < 0)
         return CMD_RUN_FAILED;
-    }
-    key = batch_key(&f->job, f->programs, environ);
-    if (!f->cache || !batch_cache_load(f->cache, key, o)) {
-        if (f->live)
-            fprintf(stderr, "  %8" PRIu64 "  ...", batch);
-        status = try_run(f, batch, o, err);
-        if (f->live)
-            fputs("\r\033[K", stderr);
-        if (!status && f->cache && !quiet_interrupted())
-            keep(f, key, o);
-    }
-    free(key);
-    launch_fini(&f->job.launch);
-    batch_command_free(command);
+    int status = run_job(f, r->batch, output, &o, err);
+    if (!status && !quiet_interrupted())
+        run_ended(f, r, &o, output);
+    else
+        close(output);
     return status;
 }
 
-/* It is kept for jobs of any length. */
-static void judge_growth(const struct batch_find *f, struct batch_outcome *o)
+/* --- several at a time ---------------------------------------------------- */
+
+/* A run in a process of its own, in memory that both share. */
+struct side_run {
+    uint64_t batch;
+    int output; /* -1: there is none */
+    int ended;  /* how that process did */
+    bool done;  /* it wrote what follows */
+    int status;
+    struct err err;
+    struct batch_outcome outcome;
+};
+
+struct side {
+    struct batch_find *find;
+    struct side_run *runs;
+};
+
+static int side_run(void *context, size_t at)
 {
-    if (o->verdict == BATCH_FITS && o->lasts_steps &&
-        o->lasts_steps < f->steps)
-        o->verdict = BATCH_GROWS;
+    const struct side *side = context;
+    struct side_run *r = &side->runs[at];
+
+    r->status = run_job(side->find, r->batch, r->output, &r->outcome, &r->err);
+    r->done = !quiet_interrupted();
+    return 0;
+}
+
+static int side_ended(void *context, size_t at, int status)
+{
+    const struct side *side = context;
+
+    side->runs[at].ended = status;
+    return 0;
+}
+
+/* Takes the outcome of R over. Without one, returns memsim's exit status, with
+ * ERR set unless a signal ended R. */
+static int side_take(struct batch_find *f, const struct side_run *r,
+                     struct err *err)
+{
+    struct batch_run *of =
+        r->done && !r->status ? run_find(f, r->batch, err) : NULL;
+
+    if (of) {
+        run_ended(f, of, &r->outcome, r->output);
+        return 0;
+    }
+    close(r->output);
+    if (r->done)
+        *err = r->err;
+    else if (!quiet_interrupted())
+        err_set(err, "the run of batch %" PRIu64 " ended with status %d",
+                r->batch, r->ended);
+    return r->done ? r->status : CMD_RUN_FAILED;
+}
+
+/* Makes COUNT runs, the first of which the search needs: another one that
+ * cannot be made is left for when it does. */
+static int side_by_side(struct batch_find *f, struct side_run *runs,
+                        size_t count, struct err *err)
+{
+    struct side side = {f, runs};
+    const struct workers w = {
+        .most = count, .work = side_run, .ended = side_ended, .context = &side};
+    size_t *at = xcalloc(count, sizeof *at);
+    struct err other = {""};
+    int status = 0;
+
+    for (size_t i = 0; i < count; i++)
+        at[i] = i;
+    int error = workers_run(&w, at, count);
+    free(at);
+    for (size_t i = 0; i < count; i++)
+        if (i)
+            side_take(f, &runs[i], &other);
+        else
+            status = side_take(f, &runs[i], err);
+    if (status && error)
+        err_set(err, "no process for a run: %s", strerror(error));
+    return status;
+}
+
+static bool find_known(void *context, uint64_t batch, struct batch_try *t);
+
+/* Runs what the search needs next, and what it may need then. */
+static int run_ahead(struct batch_find *f, struct err *err)
+{
+    const struct batch_known known = {find_known, f};
+    size_t bytes = f->jobs * sizeof(struct side_run), most = 0;
+    uint64_t *batches = xcalloc(f->jobs, sizeof *batches);
+    size_t count = batch_ahead(&f->report.search, &known, batches, f->jobs);
+    struct side_run *runs = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int status = CMD_RUN_FAILED;
+
+    if (runs == MAP_FAILED) {
+        err_set(err, "no memory for the runs: %s", strerror(errno));
+    } else {
+        for (; most < count; most++) {
+            runs[most].batch = batches[most];
+            runs[most].output = output_open(err);
+            if (runs[most].output < 0)
+                break;
+        }
+        if (most)
+            status = side_by_side(f, runs, most, err);
+        munmap(runs, bytes);
+    }
+    free(batches);
+    return status;
+}
+
+/* --- the search ----------------------------------------------------------- */
+
+/* The outcome of R for this job; it is kept for jobs of any length. */
+static struct batch_outcome outcome_of(const struct batch_find *f,
+                                       const struct batch_run *r)
+{
+    struct batch_outcome o = r->outcome;
+
+    if (o.verdict == BATCH_FITS && o.lasts_steps && o.lasts_steps < f->steps)
+        o.verdict = BATCH_GROWS;
+    return o;
+}
+
+static struct batch_try try_of(const struct batch_outcome *o)
+{
+    return (struct batch_try){o->batch, o->verdict == BATCH_FITS,
+                              o->peak_allocated_bytes, o->peak_used_bytes};
+}
+
+static bool find_known(void *context, uint64_t batch, struct batch_try *t)
+{
+    struct batch_find *f = context;
+    struct err err;
+    const struct batch_run *r = run_find(f, batch, &err);
+
+    if (!r || !r->known)
+        return false;
+    const struct batch_outcome o = outcome_of(f, r);
+    *t = try_of(&o);
+    return true;
 }
 
 static void note_outcome(struct batch_find *f, const struct batch_outcome *o)
@@ -117,40 +314,73 @@ static void note_outcome(struct batch_find *f, const struct batch_outcome *o)
     fflush(f->lines); /* a pipe has a buffer, and the next run takes long */
 }
 
-int batch_find_run(struct batch_find *f, struct err *err)
+/* Has R known, unless a signal comes, or came while others ran. */
+static int run_needed(struct batch_find *f, struct batch_run *r,
+                      struct err *err)
+{
+    int status = 0;
+
+    r->needed = true;
+    if (r->known || quiet_interrupted())
+        return 0;
+    if (f->live)
+        fprintf(stderr, "  %8" PRIu64 "  ...", r->batch);
+    status = f->jobs > 1 ? run_ahead(f, err) : run_alone(f, r, err);
+    if (f->live)
+        fputs("\r\033[K", stderr);
+    return status;
+}
+
+static void count_unneeded(struct batch_find *f)
+{
+    for (size_t i = 0; i < f->run_count; i++) {
+        const struct batch_run *r = f->runs[i];
+        f->report.unneeded_runs += r->known && !r->needed && !r->outcome.cached;
+    }
+}
+
+static int search(struct batch_find *f, struct err *err)
 {
     struct batch_search *s = &f->report.search;
     uint64_t batch;
 
-    if (f->live)
-        batch_write_heading(stderr);
     while ((batch = batch_search_next(s))) {
-        struct batch_outcome o;
-        int status = try_batch(f, batch, &o, err);
+        struct batch_run *r = run_find(f, batch, err);
+        int status = r ? run_needed(f, r, err) : CMD_RUN_FAILED;
 
-        if (quiet_interrupted()) {
+        if (quiet_interrupted() && (!r || !r->known)) {
             f->report.signal = spawn_signal();
             return 0;
         }
         if (status)
             return status;
-        judge_growth(f, &o);
+        if (r->output >= 0)
+            quiet_show(r->output);
+        const struct batch_outcome o = outcome_of(f, r);
         note_outcome(f, &o);
         if (batch_verdict_ends(o.verdict))
             return 0;
-        batch_search_tell(s, o.verdict == BATCH_FITS, o.peak_allocated_bytes,
-                          o.peak_used_bytes);
+        const struct batch_try t = try_of(&o);
+        batch_search_tell(s, t.fits, t.peak_allocated_bytes, t.peak_used_bytes);
     }
     return 0;
 }
 
+int batch_find_run(struct batch_find *f, struct err *err)
+{
+    if (f->live)
+        batch_write_heading(stderr);
+    int status = search(f, err);
+    count_unneeded(f);
+    return status;
+}
+
 uint64_t batch_find_largest(const struct job *job, char *const *template)
 {
-    struct batch_find f = {
-        .job = {.options = job->options,
-                .command = (char **)template,
-                .trace_limit_bytes = JOB_TRACE_LIMIT},
-        .report.result = {.command = (char **)template}};
+    struct batch_find f = {.job = {.options = job->options,
+                                   .command = (char **)template,
+                                   .trace_limit_bytes = JOB_TRACE_LIMIT},
+                           .report.result = {.command = (char **)template}};
     struct batch_search *s = &f.report.search;
     struct err err = {""};
     uint64_t largest = 0;
@@ -159,8 +389,8 @@ uint64_t batch_find_largest(const struct job *job, char *const *template)
         return 0;
     if (!cmd_check_job(&f.job) && (f.programs = job_programs(&err))) {
         s->capacity_bytes = batch_capacity(&f.job);
-        f.cache = batch_cache_directory(getenv("XDG_CACHE_HOME"),
-                                        getenv("HOME"));
+        f.cache =
+            batch_cache_directory(getenv("XDG_CACHE_HOME"), getenv("HOME"));
         if (!batch_find_run(&f, &err) && !batch_search_next(s))
             largest = batch_search_largest(s);
     }
@@ -172,6 +402,13 @@ uint64_t batch_find_largest(const struct job *job, char *const *template)
 
 void batch_find_fini(struct batch_find *f)
 {
+    for (size_t i = 0; i < f->run_count; i++) {
+        if (f->runs[i]->output >= 0)
+            close(f->runs[i]->output);
+        free(f->runs[i]->key);
+        free(f->runs[i]);
+    }
+    free(f->runs);
     batch_search_fini(&f->report.search);
     free(f->report.outcomes);
     free(f->programs);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs a command with one batch after another. */
+ * Runs a command with one batch after another, or with several at a time. */
 #ifndef MEMSIM_MEMSIM_CLI_BATCH_FIND_H
 #define MEMSIM_MEMSIM_CLI_BATCH_FIND_H
 
@@ -10,15 +10,20 @@
 #include "memsim/report/batch_report.h"
 #include "memsim/run/job.h"
 
+struct batch_run;
+
 struct batch_find {
     struct job job; /* its command is the report's, filled in */
     struct launch_options launch;
     char *programs; /* memsim's own files */
     char *cache;    /* NULL: nothing is kept */
     uint32_t steps; /* of the job, which has to last them; 0: not known */
+    uint32_t jobs;  /* at a time; 0 is 1 */
     bool live;      /* a terminal shows which batch is running */
     FILE *lines;    /* where each outcome goes, as it comes; NULL: nowhere */
     struct batch_report report; /* with a search that has begun */
+    struct batch_run **runs;    /* its own, as all behind it */
+    size_t run_count, run_capacity;
 };
 
 /* Searches to the end, or to a run that fails for another reason than memory.

@@ -18,11 +18,12 @@
 
 #define DEFAULT_TO  65536
 #define BATCHES_MAX 1000000000
+#define FIT_JOBS    256
 
 struct fit_options {
     struct job_options job;
     struct launch_options launch;
-    uint32_t from, to, multiple, steps;
+    uint32_t from, to, multiple, steps, jobs;
     const char *cache;
     bool no_cache, quiet;
     const char *json;
@@ -42,6 +43,11 @@ static const struct option_row rows[] = {
      .maximum = UINT32_MAX,
      .help = "the job will run N steps: a batch with which memory\n"
              "grows and runs out before does not fit"},
+    {"jobs", 'j', OPTION_COUNT, "N", ROW(jobs), .minimum = 1,
+     .maximum = FIT_JOBS,
+     .help = "run N batches at a time, each on its part of this\n"
+             "machine's CPUs: the same batches, and some that may\n"
+             "turn out not to be needed (default 1)"},
     {"cache", 0, OPTION_STRING, "DIR", ROW(cache),
      .help = "keep results in this directory (default:\n"
              "memsim/fit-batch in $XDG_CACHE_HOME or ~/.cache)"},
@@ -126,6 +132,7 @@ static int fit(const struct fit_options *o, const struct job *job)
         .job = *job,
         .launch = o->launch,
         .steps = o->steps,
+        .jobs = o->jobs,
         .live = !o->quiet && isatty(STDERR_FILENO),
         .lines = o->quiet                ? NULL
                  : isatty(STDERR_FILENO) ? stderr

@@ -77,6 +77,8 @@ static cJSON *json_make(const struct batch_report *r)
     json_add_bytes(gpu, "memory_bytes", r->result.gpu.memory_bytes);
     add_range(root, &r->search);
     add_batch(root, "best_batch", batch_best(r) ? batch_best(r)->batch : 0);
+    if (r->unneeded_runs)
+        json_add_uint(root, "unneeded_runs", r->unneeded_runs);
     cJSON *tries = cJSON_AddArrayToObject(root, "tries");
     for (size_t i = 0; i < r->outcome_count; i++)
         add_outcome(tries, &r->outcomes[i]);

@@ -273,6 +273,9 @@ void batch_write_conclusion(const struct batch_report *r, FILE *out)
     if (cached)
         fprintf(out, ", %zu were known", cached);
     fputc('\n', out);
+    if (r->unneeded_runs)
+        fprintf(out, "  not needed, of the runs made ahead: %zu\n",
+                r->unneeded_runs);
     if (batch_search_largest(&r->search) && r->result.command[0]) {
         char **command = batch_command(r->result.command,
                                        batch_search_largest(&r->search));

@@ -16,6 +16,7 @@ struct batch_report {
     struct batch_search search;
     struct batch_outcome *outcomes;
     size_t outcome_count, outcome_capacity;
+    size_t unneeded_runs; /* made ahead, for a search that went elsewhere */
     int signal; /* that ended the search; 0: none did */
 };
 

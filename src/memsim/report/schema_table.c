@@ -701,7 +701,8 @@ const struct schema_object schema_objects[] = {
     {"to", "uint", "as --to"},
     {"multiple_of", "uint", "as --multiple-of"},
     {"uneven", "bool", "a larger batch took less memory than a smaller one"},
-    {"tries", "list of batch_try", "each run, in order"},
+    {"unneeded_runs", "optional uint", "runs that were made ahead, with --jobs, and are not among the tries; missing: none"},
+    {"tries", "list of batch_try", "each run that the search needed, in order"},
 )},
 {"batch_try", "a run of fit-batch; the peaks are those of its fullest GPU", "peaks", FIELDS(
     {"batch", "uint", "the batch"},

@@ -105,9 +105,13 @@ static void fitting_find(const struct batch_search *s,
     }
 }
 
-/* The batch that fills the memory by the line through the largest two that
- * fit; 0: there is no such line. */
-static uint64_t line_meets(const struct batch_search *s)
+/* A line through the largest two that fit. */
+struct line {
+    const struct batch_try *end;
+    double slope; /* bytes for one more */
+};
+
+static bool line_find(const struct batch_search *s, struct line *l)
 {
     const struct batch_try *ends[2];
 
@@ -115,13 +119,23 @@ static uint64_t line_meets(const struct batch_search *s)
     if (!s->capacity_bytes || !ends[0] || !ends[0]->peak_used_bytes ||
         ends[1]->peak_used_bytes <= ends[0]->peak_used_bytes ||
         ends[1]->peak_used_bytes > s->capacity_bytes)
+        return false;
+    l->end = ends[1];
+    l->slope = (double)(ends[1]->peak_used_bytes - ends[0]->peak_used_bytes) /
+               (double)(ends[1]->batch - ends[0]->batch);
+    return true;
+}
+
+/* The batch that fills the memory by the line; 0: there is none. */
+static uint64_t line_meets(const struct batch_search *s)
+{
+    struct line l;
+
+    if (!line_find(s, &l))
         return 0;
-    double slope =
-        (double)(ends[1]->peak_used_bytes - ends[0]->peak_used_bytes) /
-        (double)(ends[1]->batch - ends[0]->batch);
     double more =
-        (double)(s->capacity_bytes - ends[1]->peak_used_bytes) / slope;
-    double batch = (double)ends[1]->batch + more;
+        (double)(s->capacity_bytes - l.end->peak_used_bytes) / l.slope;
+    double batch = (double)l.end->batch + more;
 
     return batch < (double)s->to ? (uint64_t)batch / s->multiple * s->multiple
                                  : s->to;
@@ -176,6 +190,24 @@ void batch_search_tell(struct batch_search *s, bool fits,
     xgrow(&s->tries, s->count, &s->capacity, sizeof *s->tries);
     s->tries[s->count++] =
         (struct batch_try){batch, fits, peak_allocated_bytes, peak_used_bytes};
+}
+
+struct batch_try batch_search_expected(const struct batch_search *s)
+{
+    struct batch_try t = {.batch = batch_search_next(s), .fits = true};
+    double capacity = (double)s->capacity_bytes;
+    struct line l;
+
+    for (size_t i = 0; i < s->count; i++)
+        if (s->tries[i].peak_allocated_bytes > t.peak_allocated_bytes)
+            t.peak_allocated_bytes = s->tries[i].peak_allocated_bytes;
+    if (!line_find(s, &l))
+        return t;
+    double used = (double)l.end->peak_used_bytes +
+                  l.slope * ((double)t.batch - (double)l.end->batch);
+    t.fits = used <= capacity;
+    t.peak_used_bytes = t.fits ? (uint64_t)used : s->capacity_bytes;
+    return t;
 }
 
 /* Does the larger batch A contradict the smaller B? A per cent is none. */

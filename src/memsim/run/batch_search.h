@@ -38,6 +38,10 @@ uint64_t batch_search_next(const struct batch_search *s);
 void batch_search_tell(struct batch_search *s, bool fits,
                        uint64_t peak_allocated_bytes, uint64_t peak_used_bytes);
 
+/* The result of that batch that the others let expect. Its peaks are those it
+ * would have if it fits. */
+struct batch_try batch_search_expected(const struct batch_search *s);
+
 /* The largest that fits so far; 0: none. */
 uint64_t batch_search_largest(const struct batch_search *s);
 

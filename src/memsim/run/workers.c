@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/base/temporary.h"
 #include "common/base/xmalloc.h"
 #include "memsim/run/relay.h"
 
@@ -57,6 +58,7 @@ static _Noreturn void work_alone(const struct pool *p, size_t place,
 {
     int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
+    temporary_own();
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
