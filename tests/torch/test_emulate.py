@@ -3,10 +3,12 @@
 of a job of many ranks does there is what memsim run says of the same world."""
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 
 from harness import MEMSIM, ROOT, equal, main, test
 
@@ -364,22 +366,68 @@ def compare_ranks(report, plain):
     assert abs(step / want - 1) < 0.001, (step, want)
 
 
+def on_a_card(folder, seconds, *jobs):
+    """The script for a card, which memsim plays, for SECONDS; what it says."""
+    done = subprocess.run(
+        [MEMSIM, "run", "-q", "--host-speed", "0", "--", "env",
+         f"ON_A_CARD_SECONDS={seconds}", sys.executable,
+         ROOT / "tools/on-a-card/real", "--build", MEMSIM.parent.parent,
+         pathlib.Path(folder) / "out", *jobs],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def packed(folder, ends=""):
+    """The files whose names end in ENDS of what it packed: texts by name."""
+    with tarfile.open(f"{folder}/out.tar.gz") as tar:
+        return {name: tar.extractfile(name).read().decode()
+                for name in tar.getnames() if name.endswith(ends)}
+
+
 @test
 def the_script_for_a_card_does_all_parts():
     with tempfile.TemporaryDirectory() as folder:
-        out = pathlib.Path(folder) / "out"
-        done = subprocess.run(
-            [MEMSIM, "run", "-q", "--host-speed", "0", "--", sys.executable,
-             ROOT / "tools/on-a-card/real", "--build", MEMSIM.parent.parent,
-             out, "gpt2-tiny", "small-kernels"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        assert done.returncode == 0, done.stderr
-        with tarfile.open(f"{out}.tar.gz") as tar:
-            rows = {part: json.load(tar.extractfile(f"out/{part}.json"))[0]
-                    for part in ("emulate", "jobs")}
-    emulated, job = rows["emulate"], rows["jobs"]
-    assert emulated["emulated"]["step_ms"] > emulated["alone"]["step_ms"], rows
+        on_a_card(folder, 350, "gpt2-tiny", "small-kernels")
+        files = packed(folder, ".json")
+    emulated = json.loads(files["out/emulate.json"])[0]
+    job = json.loads(files["out/jobs.json"])[0]
+    assert emulated["emulated"]["step_ms"] > emulated["alone"]["step_ms"], \
+        emulated
     equal(job["real"]["reserved"], job["alone"]["reserved"])
+
+
+@test
+def it_packs_the_tables_of_the_calibration():
+    with tempfile.TemporaryDirectory() as folder:
+        on_a_card(folder, 160, "calibrate")
+        (row,) = json.loads(packed(folder, "out/calibrate.json").popitem()[1])
+        tables = packed(folder, ".csv")
+    rows = 0
+    for text in tables.values():
+        lines = [line for line in text.splitlines() if line[0] != "#"]
+        assert lines[0].endswith("time_us"), lines[0]
+        rows += len(lines) - 1
+    assert rows > 0, tables.keys()
+    equal(row["rows"], rows)
+
+
+@test
+def it_ends_in_time_and_says_what_it_left_out():
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.monotonic()
+        said = on_a_card(folder, 18)
+        took = time.monotonic() - start
+        jobs = json.loads(packed(folder, "out/jobs.json").popitem()[1])
+        size = pathlib.Path(f"{folder}/out.tar.gz").stat().st_size
+    assert took < 18 + 40, took  # this machine may be busy
+    assert size < 60 << 20, size
+    # it begins none in its last 15 s
+    left_out = re.findall("no time for (.*)", said)
+    equal(left_out[:3], ["gpt2", "llama-1b", "calibrate"])
+    equal(left_out[-1], "small-kernels")
+    equal(jobs[0]["name"], "mlp-adamw")
+    equal(len(jobs) + len(left_out[3:]), 12)
 
 
 if __name__ == "__main__":
