@@ -2,7 +2,7 @@
 #include "commfit/plot.h"
 #include "commfit/fit_write.h"
 #include "commfit/plot_png.h"
-#include "commfit/svg.h"
+#include "common/base/svg_plot.h"
 #include "common/base/units.h"
 #include "common/base/file_write.h"
 #include "runtime/cost/cost_nccl.h"

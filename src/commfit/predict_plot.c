@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commfit/predict.h"
 #include "commfit/plot.h"
-#include "commfit/svg.h"
+#include "common/base/svg_plot.h"
 #include "common/base/xmalloc.h"
 
 #include <math.h>

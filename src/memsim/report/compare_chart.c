@@ -8,6 +8,7 @@
 #include "common/base/xmalloc.h"
 #include "memsim/report/compare_figures.h"
 #include "memsim/report/compare_report.h"
+#include "memsim/report/scaling.h"
 
 #define PAGE_WIDTH  960.0
 #define ROW_HEIGHT  24.0
@@ -15,6 +16,7 @@
 #define TOP         64.0
 #define LETTER      6.3 /* the width of one, about */
 #define LABEL_MOST  44  /* letters */
+#define TITLES_SIZE 400
 #define MEMORY_FROM 0.0 /* of what the names leave */
 #define MEMORY_TO   0.56
 #define STEP_FROM   0.78
@@ -43,6 +45,17 @@ static void label_of(const struct chart *c, size_t row, char *out, size_t size)
         at +=
             (size_t)snprintf(out + at, size - at, "%s%s", k ? ", " : "", value);
     }
+}
+
+/* The names of those values. */
+static void titles_of(const struct chart *c, char out[TITLES_SIZE])
+{
+    size_t at = 0;
+
+    out[0] = '\0';
+    for (size_t k = 0; k < c->report->title_count && at < TITLES_SIZE; k++)
+        at += (size_t)snprintf(out + at, TITLES_SIZE - at, "%s%s",
+                               k ? ", " : "", c->report->titles[k]);
 }
 
 static double x_of(const struct chart *c, double share)
@@ -113,12 +126,9 @@ static void draw_row(const struct chart *c, size_t row)
 static void draw_head(const struct chart *c)
 {
     double x = c->left;
-    char titles[400] = "";
-    size_t at = 0;
+    char titles[TITLES_SIZE];
 
-    for (size_t k = 0; k < c->report->title_count && at < sizeof titles; k++)
-        at += (size_t)snprintf(titles + at, sizeof titles - at, "%s%s",
-                               k ? ", " : "", c->report->titles[k]);
+    titles_of(c, titles);
     svg_text(c->out, c->left - 10, TOP - 14, 12, "end", titles);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         svg_rectangle(c->out, x, TOP - 50, 11, 11, colours[i]);
@@ -137,8 +147,11 @@ static void draw_head(const struct chart *c)
 static void chart_measure(struct chart *c)
 {
     char label[4 * LABEL_MOST];
-    size_t longest = 4;
+    char titles[TITLES_SIZE];
 
+    titles_of(c, titles);
+    size_t longest = strlen(titles) * 9 / 8; /* its letters are larger */
+    longest = longest < 4 ? 4 : longest;
     c->most_bytes = 1;
     for (size_t i = 0; i < c->report->row_count; i++) {
         struct compare_figures *f = &c->figures[i];
@@ -161,11 +174,15 @@ void compare_report_chart(const void *report, FILE *out)
 
     c.figures = xcalloc(c.report->row_count + 1, sizeof *c.figures);
     chart_measure(&c);
-    svg_begin(out, PAGE_WIDTH,
-              TOP + (double)c.report->row_count * ROW_HEIGHT + 16);
+    double end = TOP + (double)c.report->row_count * ROW_HEIGHT + 16;
+    double more =
+        c.report->nodes ? scaling_chart_height(c.report, *c.report->nodes) : 0;
+    svg_begin(out, PAGE_WIDTH, end + more);
     draw_head(&c);
     for (size_t i = 0; i < c.report->row_count; i++)
         draw_row(&c, i);
+    if (more > 0)
+        scaling_chart(c.report, *c.report->nodes, end, out);
     svg_end(out);
     free(c.figures);
 }

@@ -43,7 +43,8 @@ void compare_report_markdown(const void *report, FILE *out);
 void compare_report_csv(const void *report, FILE *out);
 void compare_report_json(const void *report, FILE *out);
 
-/* An SVG: a bar for the memory of each run, and one for its step's time. */
+/* An SVG: a bar for the memory of each run, and one for its step's time; with
+ * several numbers of nodes, the efficiency by them. */
 void compare_report_chart(const void *report, FILE *out);
 
 #endif

@@ -9,7 +9,7 @@
 
 #define BAR_CELLS 40
 
-static unsigned long nodes_of(const struct compare_row *row, size_t axis)
+unsigned long scaling_nodes(const struct compare_row *row, size_t axis)
 {
     return strtoul(row->cells[axis], NULL, 10);
 }
@@ -35,7 +35,7 @@ static const struct compare_row *base_of(const struct compare_report *r,
         const struct compare_row *each = &r->rows[i];
         struct compare_figures f = compare_figures_of(each->result, &r->terms);
         if (f.step_ns && compare_rows_alike(r, axis, each, row) &&
-            (!base || nodes_of(each, axis) < nodes_of(base, axis)))
+            (!base || scaling_nodes(each, axis) < scaling_nodes(base, axis)))
             base = each;
     }
     return base;
@@ -92,7 +92,7 @@ void scaling_write(const struct compare_report *report, size_t axis, FILE *out)
         if (!any)
             fputs("\n  efficiency by nodes\n", out);
         any = true;
-        fprintf(out, "  %5lu  %4.0f%%  [%.*s%.*s]", nodes_of(row, axis),
+        fprintf(out, "  %5lu  %4.0f%%  [%.*s%.*s]", scaling_nodes(row, axis),
                 100 * row->efficiency, cells,
                 "########################################", BAR_CELLS - cells,
                 "........................................");

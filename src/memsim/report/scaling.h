@@ -20,7 +20,15 @@ void compare_row_write_rest(const struct compare_report *report, size_t axis,
                             const struct compare_row *row, FILE *out);
 
 /* The efficiencies as bars, by nodes; nothing where none is known. */
-void scaling_write(const struct compare_report *report, size_t axis,
+void scaling_write(const struct compare_report *report, size_t axis, FILE *out);
+
+/* The same as a curve for each set of other values, in an SVG page at Y, and
+ * how high that is; 0: there is nothing to draw. */
+void scaling_chart(const struct compare_report *report, size_t axis, double y,
                    FILE *out);
+double scaling_chart_height(const struct compare_report *report, size_t axis);
+
+/* The number of nodes of ROW. */
+unsigned long scaling_nodes(const struct compare_row *row, size_t axis);
 
 #endif

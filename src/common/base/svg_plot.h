@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Just enough SVG for plots: panels with axes, points and lines. */
-#ifndef MEMSIM_COMMFIT_SVG_H
-#define MEMSIM_COMMFIT_SVG_H
+#ifndef MEMSIM_COMMON_BASE_SVG_PLOT_H
+#define MEMSIM_COMMON_BASE_SVG_PLOT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,6 +11,7 @@
 
 enum svg_unit {
     SVG_PLAIN,
+    SVG_TWOS,  /* ticks at powers of 2 */
     SVG_BYTES, /* ticks at powers of 2, as sizes */
     SVG_US,    /* as times */
 };

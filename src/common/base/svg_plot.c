@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "commfit/svg.h"
-#include "common/base/units.h"
+#include "common/base/svg_plot.h"
 
 #include <math.h>
 #include <string.h>
+
+#include "common/base/units.h"
 
 /* Where VALUE lies on AXIS, 0 to 1. */
 static double place(const struct svg_axis *axis, double value)
@@ -49,6 +50,7 @@ static void label_plain(double value, char *text, size_t size)
 
 static void (*const labels[])(double, char *, size_t) = {
     [SVG_PLAIN] = label_plain,
+    [SVG_TWOS] = label_plain,
     [SVG_BYTES] = label_bytes,
     [SVG_US] = label_us,
 };
@@ -81,11 +83,18 @@ static double linear_step(const struct svg_axis *axis)
     return ten * (times < 1.5 ? 1 : times < 3.5 ? 2 : times < 7.5 ? 5 : 10);
 }
 
-/* At powers of BASE, of which an axis over many has each second, or third. */
+static const double bases[] = {
+    [SVG_PLAIN] = 10,
+    [SVG_TWOS] = 2,
+    [SVG_BYTES] = 32,
+    [SVG_US] = 10,
+};
+
+/* At powers of a base, of which an axis over many has each second, or third. */
 static void log_ticks(const struct svg_panel *p, bool across)
 {
     const struct svg_axis *axis = across ? &p->across : &p->up;
-    double base = axis->unit == SVG_BYTES ? 32 : 10;
+    double base = bases[axis->unit];
     double first = ceil(log(axis->low) / log(base) - 1e-9);
     double last = floor(log(axis->high * 1.0001) / log(base));
     double apart = 1 + floor((last - first) / 20);
