@@ -51,7 +51,14 @@ model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.ReLU(),
                             torch.nn.Linear(512, 10)).cuda()
 optimizer = torch.optim.Adam(model.parameters())
 kept, total = [], 0
-for step in range(10):
+if "holes" in sys.argv:       # the heap's looks walk over all of them
+    objects = [bytes(1000) for _ in range(100000)]
+    del objects[::2]
+if "late" in sys.argv:
+    with torch.no_grad():
+        for _ in range(400):
+            model(torch.randn(2, 256, device="cuda"))
+for step in range(6 if "six" in sys.argv else 10):
     out = model(torch.randn(512, 256, device="cuda"))
     loss = out.square().mean()
     optimizer.zero_grad()
@@ -69,7 +76,7 @@ for step in range(10):
 LINE = f":{SCRIPT[:SCRIPT.index('out.detach() * 2')].count(chr(10)) + 1}"
 
 
-def run(what, *options, status=0):
+def run(what, *options, status=0, words=()):
     """The JSON of a run that keeps WHAT, and its recording's folder."""
     folder = tempfile.TemporaryDirectory()
     script, report = (os.path.join(folder.name, name)
@@ -78,7 +85,7 @@ def run(what, *options, status=0):
         file.write(SCRIPT)
     done = subprocess.run([MEMSIM, "run", "-q", "--gpu", "t4", "-o",
                            folder.name + "/run", "--json", report, *options,
-                           "--", sys.executable, script, what])
+                           "--", sys.executable, script, what, *words])
     equal(done.returncode, status)
     with open(report) as file:
         return json.load(file), folder
@@ -154,6 +161,26 @@ def the_hosts_memory_has_to_last_as_well():
     assert 2000 < growth["lasts_steps"] < 4200, report["host"]
     assert (growth["lasts_least_steps"] <= growth["lasts_steps"]
             <= growth["lasts_most_steps"]), growth
+
+
+@test
+def growth_is_seen_where_a_look_at_the_heap_takes_long():
+    for words in ["holes"], ["holes", "late"]:
+        report, _ = run("graph", words=words)
+        growth = report["host"]["growth"]
+        assert 4096 <= growth["objects_step_bytes"] <= 1 << 16, (words, growth)
+    report, _ = run("nothing", words=["holes"])
+    assert "growth" not in report["host"], report["host"]
+    assert "growth_unknown" not in report["host"], report["host"]
+
+
+@test
+def too_few_looks_at_the_heap_are_not_silence():
+    report, folder = run("graph", words=["six"])
+    assert "growth" not in report["host"], report["host"]
+    told = "too few looks at the heap to tell whether objects grow: 5 of 7; "
+    equal(report["host"]["growth_unknown"], told + "record 8 steps or more")
+    assert "too few looks at the heap" in memsim("report", folder.name + "/run")
 
 
 main()

@@ -326,6 +326,22 @@ TEST(a_rare_rise_is_in_the_range_by_its_mean)
     CHECK(rate.most >= 15 * KIB && rate.most <= 17 * KIB);
 }
 
+/* A level that stays is a look; one that nobody looked at is none. */
+TEST(a_heap_is_known_after_enough_looks)
+{
+    struct growth_heap same = {.count = 0}, seldom = {.count = 0};
+
+    for (unsigned i = 1; i <= 14; i++) {
+        CHECK(growth_heap_known(&same) == (i > GROWTH_HEAP_LOOKS));
+        growth_heap_measure(&same, i, 1024 * KIB);
+        growth_heap_measure(&seldom, i, i % 3 ? 0 : i * 1024 * KIB);
+    }
+    CHECK_UINT(same.looks, 14);
+    CHECK_UINT(growth_heap_rate(&same).bytes, 0);
+    CHECK_UINT(seldom.looks, 4);
+    CHECK(!growth_heap_known(&seldom));
+}
+
 TEST(the_range_of_a_level_is_that_of_its_rises)
 {
     struct growth_size s = {.bytes = 0};

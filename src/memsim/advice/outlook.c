@@ -314,11 +314,28 @@ static void host_rates(struct result *result)
     }
 }
 
+/* Of the ranks whose heap was looked at too seldom, the one with the fewest
+ * looks. */
+static void heap_look(struct result *result)
+{
+    result->heap_unknown = false;
+    for (struct result_walk w = {NULL}; result_walk_next(result, &w);) {
+        const struct attribution *a = w.device->attribution;
+
+        if (!a || !a->heap_unknown)
+            continue;
+        if (!result->heap_unknown || a->heap_looks < result->heap_looks)
+            result->heap_looks = a->heap_looks;
+        result->heap_unknown = true;
+    }
+}
+
 static void host_look(struct result *result)
 {
     struct growth_rate all = {0};
 
     host_rates(result);
+    heap_look(result);
     for (int k = 0; k < GROWTH_HOST_KINDS; k++)
         rate_add(&all, &result->host_growth[k]);
     if (!all.bytes || result->host_limit_bytes <= result->host_bytes)

@@ -439,6 +439,7 @@ static void host_step(struct attribute *a, bool restart)
     if (first)
         a->heap_growth = (struct growth_heap){.count = 0};
     growth_heap_measure(&a->heap_growth, step + 1, a->host.heap_bytes);
+    a->host.heap_bytes = 0;
 }
 
 /* Growth is compared from the second step on: by --step-mark's function, by
@@ -526,7 +527,11 @@ static void on_batch(struct attribute *a, const struct trace_item *item)
 
 static void on_host_level(struct attribute *a, const struct trace_item *item)
 {
+    uint64_t heap_bytes = a->host.heap_bytes;
+
     a->host = *trace_as_host_level(item);
+    if (!a->host.heap_bytes)
+        a->host.heap_bytes = heap_bytes;
 }
 
 static void (*const handlers[])(struct attribute *,

@@ -135,6 +135,8 @@ struct attribution {
                                    regularly */
     uint64_t growth_held_bytes; /* lost to fragments with each step */
     struct growth_rate host_growth[GROWTH_HOST_KINDS]; /* of the process */
+    unsigned heap_looks; /* at its C library's heap, when steps began */
+    bool heap_unknown;   /* they are too few to tell whether it grows */
     unsigned growth_steps; /* compared; 0: the trace has no steps */
     enum step_rule growth_rule; /* what these steps are */
     struct peak_law law; /* of a step's peak */

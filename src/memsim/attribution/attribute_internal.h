@@ -187,7 +187,9 @@ struct attribute {
     struct step_input inputs[ATTRIBUTION_BEGINS]; /* of the step that begins
                                                      there, when it has ended */
     size_t begin_count;
-    struct trace_host_level host; /* the last one */
+    struct trace_host_level host; /* the last one; its heap is the last that
+                                     was looked at since the step began, 0:
+                                     none */
     struct growth_size host_growth[GROWTH_HOST_HEAP];
     struct growth_heap heap_growth;
     unsigned step; /* of them that began last; HISTORY_BEFORE: none */

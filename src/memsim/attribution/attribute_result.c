@@ -321,6 +321,8 @@ static void host_conclude(struct conclusion *c)
     for (size_t i = 0; i < GROWTH_HOST_HEAP; i++)
         to[i] = growth_size_rate(&c->a->host_growth[i], steps);
     to[GROWTH_HOST_HEAP] = growth_heap_rate(&c->a->heap_growth);
+    c->to->heap_unknown = !growth_heap_known(&c->a->heap_growth);
+    c->to->heap_looks = c->a->heap_growth.looks;
 }
 
 /* The step that began as number I, whose input is known if it has ended. */

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/attribution/growth_heap.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define WARM_UP   3 /* rises: caches are filled */
 #define RISES_MIN 3
 
-/* A level that was not looked at is that of the step before. */
+_Static_assert(GROWTH_HEAP_LOOKS == WARM_UP + RISES_MIN + 1,
+               "a rise lies between two looks");
+
+/* A level may stay for some steps: its next rise is theirs, too. */
 void growth_heap_measure(struct growth_heap *h, unsigned step, uint64_t bytes)
 {
-    if (!bytes || bytes == h->bytes || step <= h->step)
+    if (!bytes || step <= h->step)
+        return;
+    h->looks++;
+    if (bytes == h->bytes)
         return;
     int64_t steps = (int64_t)(step - h->step);
     if (h->step && h->count < GROWTH_HEAP_RISES)
@@ -69,4 +74,9 @@ struct growth_rate growth_heap_rate(const struct growth_heap *h)
     return middle >= GROWTH_HEAP_MIN && like >= count - count / 4
                ? rises_rate(sorted, count, middle)
                : (struct growth_rate){0};
+}
+
+bool growth_heap_known(const struct growth_heap *h)
+{
+    return h->looks >= GROWTH_HEAP_LOOKS;
 }

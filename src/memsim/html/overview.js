@@ -200,6 +200,8 @@ function hostFigure({host}) {
     box.append(element("dd", "grows by " +
       `${formatBytes(growth.step_least_bytes)} to ` +
       `${formatBytes(growth.step_most_bytes)} with each step`, "hint"));
+  if (host.growth_unknown)
+    box.append(element("dd", host.growth_unknown, "hint"));
   return [box];
 }
 

@@ -6,6 +6,7 @@
 
 #include "common/base/json_add.h"
 #include "common/base/units.h"
+#include "memsim/attribution/growth_heap.h"
 #include "memsim/report/growth_report.h"
 #include "memsim/report/result_host.h"
 #include "memsim/report/text_columns.h"
@@ -119,9 +120,24 @@ static void growth_write(const struct result *r, FILE *out)
     text_write_wrapped(out, "   ", text);
 }
 
+/* What is said instead of nothing where growth could not have been seen. The
+ * first step has no look that counts. */
+static void heap_text(const struct result *r, char *text, size_t size)
+{
+    if (r->heap_unknown && r->heap_looks)
+        snprintf(text, size,
+                 "too few looks at the heap to tell whether objects grow: %u "
+                 "of %d; record %d steps or more",
+                 r->heap_looks, GROWTH_HEAP_LOOKS, GROWTH_HEAP_LOOKS + 1);
+    else if (r->heap_unknown)
+        snprintf(text, size,
+                 "whether objects grow is not known: the C library does not "
+                 "say what its heap has in use");
+}
+
 void host_text_write(const struct result *r, FILE *out)
 {
-    char text[256] = "", state[160] = "";
+    char text[256] = "", state[160] = "", heap[160] = "";
 
     if (!result_has_hosts(r))
         return;
@@ -138,6 +154,9 @@ void host_text_write(const struct result *r, FILE *out)
     if (*state)
         text_write_wrapped(out, "    offloaded:", state);
     growth_write(r, out);
+    heap_text(r, heap, sizeof heap);
+    if (*heap)
+        text_write_wrapped(out, "   ", heap);
 }
 
 void host_verdict(const struct result *r, char *out, size_t size)
@@ -181,6 +200,8 @@ static void add_process(cJSON *list, const struct result_host *h)
 
 void host_json_add(cJSON *root, const struct result *r)
 {
+    char heap[160] = "";
+
     if (!result_has_hosts(r))
         return;
     cJSON *host = cJSON_AddObjectToObject(root, "host");
@@ -191,6 +212,9 @@ void host_json_add(cJSON *root, const struct result *r)
     cJSON *list = cJSON_AddArrayToObject(host, "processes");
     for (size_t i = 0; i < r->host_count; i++)
         add_process(list, &r->hosts[i]);
+    heap_text(r, heap, sizeof heap);
+    if (*heap)
+        cJSON_AddStringToObject(host, "growth_unknown", heap);
     if (!result_host_grows(r))
         return;
     cJSON *growth = growth_json_add_host(host, "growth", r->host_growth);

@@ -276,6 +276,9 @@ struct result {
     uint64_t host_limit_bytes;  /* --host-memory; 0: not given */
     struct growth_rate host_growth[GROWTH_HOST_KINDS]; /* of a node;
                                                           outlook.h */
+    unsigned heap_looks; /* at the C library's heap of the rank with the
+                            fewest */
+    bool heap_unknown;   /* they are too few to tell whether it grows */
     uint64_t host_lasts_steps; /* until the limit; 0: not known */
     uint64_t host_lasts_least, host_lasts_most; /* 0 at most: not known */
     char *dependencies; /* of --depends, as text; NULL: not asked for */

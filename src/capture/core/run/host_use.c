@@ -71,17 +71,20 @@ static void shm_look(uint64_t now_ns)
                                               (uint64_t)st.f_bsize);
 }
 
-static void pages_look(uint64_t now_ns)
+/* Its cost is time of the processor: on a busy machine the thread may wait for
+ * one for long. */
+static void pages_look(void)
 {
+    uint64_t cpu_ns = clock_host(CLOCK_THREAD_CPUTIME_ID);
     uint64_t resident = host_pages_resident();
     uint64_t inside = host_pages_within(&large);
 
     rest = resident > inside ? resident - inside : 0;
     looked = known > looked ? known : looked;
-    uint64_t end_ns = clock_host(CLOCK_MONOTONIC);
-    next_look_ns = end_ns + LOOKS_NS;
-    if (next_look_ns < end_ns + LOOK_SHARE * (end_ns - now_ns))
-        next_look_ns = end_ns + LOOK_SHARE * (end_ns - now_ns);
+    uint64_t cost_ns = clock_host(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+    uint64_t pause_ns = LOOK_SHARE * cost_ns;
+    next_look_ns = clock_host(CLOCK_MONOTONIC) +
+                   (pause_ns > LOOKS_NS ? pause_ns : LOOKS_NS);
 }
 
 /* After something was taken. */
@@ -92,7 +95,7 @@ static void look(void)
 
     shm_look(now_ns);
     if (known > looked + rise || now_ns >= next_look_ns)
-        pages_look(clock_host(CLOCK_MONOTONIC));
+        pages_look();
     session_raise(&mine->peak, rest + known);
 }
 

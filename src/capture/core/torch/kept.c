@@ -12,13 +12,13 @@
 #include "capture/core/run/host_use.h"
 #include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
+#include "capture/core/torch/look_pace.h"
 
 #define KINDS   4096 /* a power of two */
 #define BLOCKS  (UINT64_C(1) << 18)
 #define WARM_UP 2  /* rounds that leave behind what all later ones use */
 #define WATCHED 8  /* rounds, after each new height */
 #define MOST    64 /* rounds in all */
-#define LOOK_SHARE 100
 
 static struct kind {
     uint64_t key; /* 0: free */
@@ -32,7 +32,7 @@ static struct ranges blocks = {.places = BLOCKS};
 static uint32_t rounds;
 static _Atomic bool watching; /* any kind */
 static struct trace_host_level told;
-static uint64_t next_look_ns; /* at the heap */
+static struct look_pace pace; /* of looks at the heap */
 
 /* TAG's place in `kinds`, or the free one where it would be. */
 static uint32_t kind_find(const struct tag *tag)
@@ -141,42 +141,58 @@ static uint64_t heap_used(void)
     return info.uordblks + info.hblkhd;
 }
 
-/* The heap without the TENSORS in it. A look walks over all that is free, so
- * that the pause after it is LOOK_SHARE times as long. */
+/* The heap without the TENSORS in it. */
 static uint64_t heap_look(uint64_t tensors)
 {
     uint64_t start_ns = clock_host(CLOCK_MONOTONIC);
+    uint64_t cpu_ns = clock_host(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t used = heap_used();
+    uint64_t cost_ns = clock_host(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
 
-    if (start_ns < next_look_ns)
-        return told.heap_bytes;
-    uint64_t used = heap_used(), end_ns = clock_host(CLOCK_MONOTONIC);
-    next_look_ns = end_ns + LOOK_SHARE * (end_ns - start_ns);
+    core_lock(LOCK_KEPT);
+    look_pace_looked(&pace, clock_host(CLOCK_MONOTONIC), cost_ns);
+    core_unlock(LOCK_KEPT);
     record_skip(start_ns);
     return used > tensors ? used - tensors : 0;
 }
 
-static void host_record(void)
+static void host_record(bool heap)
 {
     uint64_t tensors = host_use_level(SESSION_HOST_TENSORS);
     const struct trace_host_level now = {
         .tensor_bytes = tensors,
         .pinned_bytes = host_use_level(SESSION_HOST_PINNED),
-        .heap_bytes = heap_look(tensors),
+        .heap_bytes = heap ? heap_look(tensors) : 0,
     };
 
     core_lock(LOCK_KEPT);
     bool same = !memcmp(&now, &told, sizeof now);
     told = now;
     core_unlock(LOCK_KEPT);
-    if (!same)
+    if (!same || now.heap_bytes) /* the same level, seen again, is news */
         RECORD(HOST_LEVEL, .tensor_bytes = now.tensor_bytes,
                .pinned_bytes = now.pinned_bytes, .heap_bytes = now.heap_bytes);
 }
 
+void kept_restart(enum kept_rule rule)
+{
+    static _Atomic bool done[KEPT_RULES];
+
+    if (atomic_load_explicit(&done[rule], memory_order_relaxed))
+        return;
+    core_lock(LOCK_KEPT);
+    atomic_store_explicit(&done[rule], true, memory_order_relaxed);
+    pace = (struct look_pace){0};
+    core_unlock(LOCK_KEPT);
+}
+
 void kept_round(void)
 {
+    uint64_t now_ns = clock_host(CLOCK_MONOTONIC);
+
     core_lock(LOCK_KEPT);
     kinds_measure();
+    bool heap = look_pace_round(&pace, now_ns);
     core_unlock(LOCK_KEPT);
-    host_record();
+    host_record(heap);
 }

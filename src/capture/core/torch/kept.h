@@ -13,8 +13,19 @@
 
 #include "capture/core/torch/tag.h"
 
-/* Also records how much memory tensors on the host have, where that changed. */
+/* Also records how much memory tensors on the host have, where that changed,
+ * and the C library's heap, when it was looked at (look_pace.h). */
 void kept_round(void);
+
+/* Steps begin by another rule than until now: by an optimizer, or a mark. What
+ * was before does not show whether the heap grows. Only the first call of each
+ * counts. */
+enum kept_rule {
+    KEPT_OPTIMIZER,
+    KEPT_MARK,
+    KEPT_RULES,
+};
+void kept_restart(enum kept_rule rule);
 
 /* A block that TAG asked for is handed out, or taken back. */
 void kept_add(uint64_t address, uint64_t bytes, const struct tag *tag);

@@ -40,8 +40,10 @@ static void range_change(struct own_range *r, const char *name)
 
 void memsim_step_mark(const char *name)
 {
-    if (name)
+    if (name) {
+        kept_restart(KEPT_MARK);
         kept_round();
+    }
     range_change(&step, name);
 }
 

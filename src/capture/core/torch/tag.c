@@ -162,6 +162,7 @@ void memsim_tag_range(const char *name)
 
 void memsim_tag_step(int begins)
 {
+    kept_restart(KEPT_OPTIMIZER);
     phase_set(begins ? TRACE_PHASE_OPTIMIZER : TRACE_PHASE_OTHER);
 }
 
