@@ -7,6 +7,7 @@ program does.
 import atexit
 import ctypes
 import gc
+import os
 import sys
 import threading
 import weakref
@@ -50,11 +51,12 @@ def end(status):
     whose own end says something."""
     threading._shutdown()
     atexit._run_exitfuncs()
-    if len(sys._current_frames()) > 1 or _has_groups() or not _flush():
-        return
-    _clear_modules()
-    if _flush():
-        ctypes.CDLL(None).exit(status)
+    if len(sys._current_frames()) == 1 and not _has_groups() and _flush():
+        _clear_modules()
+        if _flush():
+            ctypes.CDLL(None).fflush(None)
+            os._exit(status)  # libraries' destructors need an interpreter's end
+    gc.unfreeze()
 
 
 def _has_groups():

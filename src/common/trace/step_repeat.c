@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdbool.h>
-
 #include "common/trace/step_repeat.h"
 
 #include "common/base/xmalloc.h"
