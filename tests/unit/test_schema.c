@@ -121,7 +121,8 @@ TEST(a_member_of_another_type_is_an_error)
     CHECK_STR(said("report", REPORT(", \"notes\": \"none\"")),
               "notes is not a list of text");
     CHECK_STR(said("report", REPORT(", \"verdict\": \"maybe\"")),
-              "verdict is not fits|grows|host-memory|oom|over-limit|failed|unknown|none");
+              "verdict is not fits|grows|input|host-memory|oom|over-limit|failed|"
+              "unknown|none");
     CHECK_STR(said("owner", "{\"name\": \"\", \"bytes\": 1, \"categories\":"
                             "{\"gradient\": true}}"),
               "categories.gradient is not uint");
