@@ -355,6 +355,10 @@ def ranks_with_one_gpu_run_one_after_another():
     compare_ranks(report, plain)
 
 
+def communication(step):
+    return step["exposed_comm_ns"] + step["overlapped_comm_ns"]
+
+
 def compare_ranks(report, plain):
     equal([r["rank"] for r in report["ranks"]],
           [r["rank"] for r in plain["ranks"]])
@@ -362,6 +366,10 @@ def compare_ranks(report, plain):
         for name in "allocated", "reserved", "used":
             name = f"peak_{name}_bytes"
             equal(one["devices"][0][name], other["devices"][0][name])
+        # what it waited for the other one is in its communication, too
+        step = one["steps"][one["step_index"]]
+        assert communication(step) > 0.99 * communication(step["measured"]), \
+            step
     step, want = report["time"]["step_ns"], plain["time"]["step_ns"]
     assert abs(step / want - 1) < 0.001, (step, want)
 

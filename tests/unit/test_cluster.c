@@ -339,6 +339,34 @@ TEST(profiles_are_aligned)
     CHECK(comm_align(a, 30, b, 24, &clock_ns) == 0);
 }
 
+/* What each rank's all-reduce lasts after the last has come: measured for
+ * DURATION_US from START_US on. */
+static void lasts(const uint64_t start_us[2], uint64_t duration_us,
+                  uint64_t us[2])
+{
+    for (unsigned rank = 0; rank < 2; rank++) {
+        struct build *b = start(rank, 2);
+        BUILD(b, MEASURED, .start_ns = start_us[rank] * US,
+              .duration_ns = duration_us * US);
+        collective(b, rank, 2, ALL_REDUCE, MIB);
+        build_seal(b);
+    }
+    struct comm_job *job = join(2);
+    us[0] = job->lasts_of[0][0] / US;
+    us[1] = job->lasts_of[1][0] / US;
+    finish(job, 2);
+}
+
+TEST(ranks_that_ran_one_after_another_did_not_wait)
+{
+    uint64_t us[2];
+
+    lasts((uint64_t[]){1000, 1030}, 50, us); /* both were there */
+    CHECK(us[0] == 20 && us[1] == 50);
+    lasts((uint64_t[]){1000, 9000}, 50, us);
+    CHECK(us[0] == 50 && us[1] == 50);
+}
+
 TEST(a_rank_that_never_comes_leaves_the_others_stuck)
 {
     struct build *a = start(0, 2);

@@ -110,6 +110,17 @@ static int64_t call_start(const struct joining *j, uint32_t log,
     return (int64_t)c->start_ns + j->clocks[log];
 }
 
+/* What C, of the log L, takes if it ended NS after the last rank had come.
+ * Ranks of a real run may have run one after another (memsim emulate): none
+ * waited. */
+static uint64_t last_of(const struct comm_log *l, const struct comm_call *c,
+                        int64_t ns)
+{
+    if (ns > 0)
+        return (uint64_t)ns;
+    return l->imported || !c->duration_ns ? 1 : c->duration_ns;
+}
+
 /* How long each member of a meet lasts after the last one has come. */
 void lasts_find(struct joining *j)
 {
@@ -130,6 +141,6 @@ void lasts_find(struct joining *j)
                 continue;
             int64_t ns = call_start(j, i, c) + (int64_t)c->duration_ns -
                          job->meets[meet].last_ns;
-            job->lasts_of[i][k] = ns > 0 ? (uint64_t)ns : 1;
+            job->lasts_of[i][k] = last_of(j->logs[i], c, ns);
         }
 }
