@@ -2,6 +2,7 @@
 """memsim run --real inside of memsim run, whose GPU is the real one then: the
 same blocks, peaks and modules as a plain run, and the times of that GPU."""
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -71,7 +72,8 @@ print(torch.cuda.max_memory_reserved())
 
 class Run:
     """SCRIPT, recorded in a folder; REAL: as on a real GPU, the card, which
-    memsim plays with CARD's options and where ENVIRONMENT holds."""
+    memsim plays with CARD's options and where ENVIRONMENT holds. Both import
+    PyTorch themselves: their last records are what is freed at the end."""
 
     def __init__(self, folder, script, real, *options, name=None, card=(),
                  environment=()):
@@ -84,7 +86,7 @@ class Run:
         done = subprocess.run(["env", *environment, *command, "--",
                                sys.executable, "-c", script],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              text=True)
+                              text=True, env=dict(os.environ, MEMSIM_WARM=""))
         assert done.returncode == 0, done.stderr
         self.output = done.stdout
         self.json = json.loads(pathlib.Path(f"{name}.json").read_text())

@@ -33,9 +33,10 @@ static const struct option_row rows[] = {
      .help = "how many shapes to measure at most (default 20000)",
      .minimum = 0, .maximum = 10000000},
     {"for", 0, OPTION_STRING, "RUN", offsetof(struct values, job),
-     .help = "measure the shapes of this recording (run -o) first, what\n"
-             "takes most of its time before the rest, and say how much\n"
-             "of it is measured; --shapes 0 measures nothing else"},
+     .help = "measure the shapes of this recording (run -o) first,\n"
+             "those that take most of its time before others, and\n"
+             "say how much of it is measured; --shapes 0 measures\n"
+             "nothing else"},
     {"truth", 0, OPTION_FLAG, NULL, offsetof(struct values, truth),
      .help = "run example models too, and write their peaks and step\n"
              "times, the context's memory and the workspace's"},

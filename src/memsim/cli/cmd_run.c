@@ -152,9 +152,9 @@ static const struct options emulate_options = {
     .operands = "[--] COMMAND [ARGUMENT]...",
     .summary =
         "Runs one rank of a job on this machine's GPU, or a few (--ranks), as "
-        "if the job's\nother ranks were there. NCCL and the place where ranks "
-        "meet are memsim's; all else\nis real. A collective holds the GPU for "
-        "as long as the model of the cluster says.\nThe exit status is that of "
+        "if the\njob's other ranks were there. NCCL and the place where ranks "
+        "meet are memsim's;\nall else is real. A collective holds the GPU for "
+        "as long as the model of the\ncluster says. The exit status is that of "
         "`memsim run'.",
     .examples =
         "  memsim emulate --nproc-per-node 8 -- python train.py\n"
