@@ -177,8 +177,9 @@ size_t layer_marks_behind(const struct layer_marks *m, const struct records *r,
 {
     size_t at = m->ops[op - 1] + 1;
 
-    while (at < m->ops[op] && (r->all[at].kind == TRACE_EVENT_RECORD ||
-                               r->all[at].kind == TRACE_MARK))
+    while (at < m->ops[op] &&
+           (r->all[at].kind == TRACE_EVENT_RECORD ||
+            (r->imported && r->all[at].kind == TRACE_MARK)))
         at++;
     return at;
 }

@@ -34,7 +34,7 @@ void layer_marks_make(struct layer_marks *m, const struct records *r);
 void layer_marks_fini(struct layer_marks *m);
 
 /* The first record behind operation OP - 1 of R that does not belong to it;
- * OP is not 0. */
+ * marks of a profile's gradients do. OP is not 0. */
 size_t layer_marks_behind(const struct layer_marks *m, const struct records *r,
                           size_t op);
 

@@ -204,10 +204,35 @@ static void close_recordings(struct replay_memory *m)
     free(m->changed);
 }
 
+/* Opens the run directory of the trace PATH; the caller closes it. */
+static bool open_run(struct rundir *dir, const char *path)
+{
+    char *directory = rundir_of(path);
+    struct err ignored = {""};
+    bool open = run_is_trace(path) && !rundir_open(dir, directory, &ignored);
+
+    free(directory);
+    return open;
+}
+
+/* What a replay needs to know of the GPU of the trace PATH: what it draws. */
+static struct gpu recorded_gpu(const char *path)
+{
+    struct gpu gpu = {.name = "recorded", .device_name = "as recorded"};
+    struct rundir dir;
+
+    if (open_run(&dir, path)) {
+        gpu.power_watts = dir.session->gpu.power_watts;
+        gpu.idle_watts = dir.session->gpu.idle_watts;
+        rundir_close(&dir);
+    }
+    return gpu;
+}
+
 static int find_gpu(struct replay_memory *m, const struct gpu *gpu,
                     const char *path, struct err *err)
 {
-    m->gpu = (struct gpu){.name = "recorded", .device_name = "as recorded"};
+    m->gpu = recorded_gpu(path);
     m->has_gpu = gpu || !run_is_trace(path);
     if (!gpu)
         return m->has_gpu ? gpu_load(REPLAY_GPU, &m->gpu, err) : 0;
@@ -218,15 +243,12 @@ static int find_gpu(struct replay_memory *m, const struct gpu *gpu,
 struct capability_set replay_memory_code(const char *path)
 {
     struct capability_set code = {{0}};
-    char *directory = rundir_of(path);
-    struct err ignored = {""};
     struct rundir dir;
 
-    if (run_is_trace(path) && !rundir_open(&dir, directory, &ignored)) {
+    if (open_run(&dir, path)) {
         code = result_code(dir.session);
         rundir_close(&dir);
     }
-    free(directory);
     return code;
 }
 
