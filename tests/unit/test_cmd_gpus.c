@@ -47,9 +47,9 @@ TEST(lists_all_in_eighty_columns)
     check_width(out);
     CHECK(strstr(out, "\nh100-sxm-80gb                 79.18   132         9.0    3350"
                       "        989.4  own\n"));
-    CHECK(strstr(out, "\nh200 "));
-    CHECK(strstr(strstr(out, "\nh200 "), "  own\n") >
-          strchr(strstr(out, "\nh200 ") + 1, '\n'));
+    CHECK(strstr(out, "\na10 "));
+    CHECK(strstr(strstr(out, "\na10 "), "  own\n") >
+          strchr(strstr(out, "\na10 ") + 1, '\n'));
     CHECK(strstr(out, "\nt4                            14.56    40         7.5     320"
                       "            -  own\n"));
 }
@@ -59,10 +59,11 @@ TEST(shows_one_with_its_sources)
     CHECK_UINT((unsigned)run("h100", NULL, out, sizeof out), CMD_OK);
     check_width(out);
     CHECK(strstr(out, "\nmemory_bytes                  85017755648           "
-                      "           [1]\n"));
+                      "           [2]\n"));
     CHECK(strstr(out, "\nwarp_size                     32                    "
                       "           derived\n"));
-    CHECK(strstr(out, "\nSources:\n  1  deviceQuery"));
+    CHECK(strstr(out, "\nSources:\n  1  nvidia-smi"));
+    CHECK(strstr(out, "\n  2  deviceQuery"));
     CHECK(strstr(out, "\n  cudnn_bytes          a handle: 0 to 9 MiB"));
     CHECK(!strstr(out, "\n  context_bytes ")); /* was measured */
 }

@@ -502,7 +502,7 @@ TEST(what_cannot_be_stages_is_refused)
         {{.microbatches = 2, .graph = true}, "layers are in CUDA graphs"},
         {{.microbatches = 2, .tied = true}, "'head' has no parameters of its"},
         {{.microbatches = 2, .bare = true}, "a parameter of 'Net' itself"},
-        {{.microbatches = 2, .profile = true}, "it names no modules"},
+        {{.microbatches = 2, .profile = true}, "no layers were found"},
         {{.microbatches = 1, .bytes = true}, "with 1 bytes of an element"},
         {{.microbatches = 2, .evaluation = true}, "steps that an optimizer"},
     };
