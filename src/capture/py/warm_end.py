@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The end of a program that a server's process runs (warm_server.py): what
-Python does at an interpreter's end, for what the program made. What the server
-had imported stays as it is: to take PyTorch apart costs four times what a small
-program does.
+Python does at an interpreter's end, for what the program made, where that shows.
+What the server had imported stays as it is: to take PyTorch apart costs four times
+what a small program does.
 """
 import atexit
 import ctypes
 import gc
+import io
 import os
+import socket
 import sys
 import threading
 import weakref
@@ -52,7 +54,8 @@ def end(status):
     threading._shutdown()
     atexit._run_exitfuncs()
     if len(sys._current_frames()) == 1 and not _has_groups() and _flush():
-        _clear_modules()
+        if _has_ends():
+            _clear_modules()
         if _flush():
             ctypes.CDLL(None).fflush(None)
             os._exit(status)  # libraries' destructors need an interpreter's end
@@ -62,6 +65,22 @@ def end(status):
 def _has_groups():
     groups = sys.modules.get("torch.distributed")
     return bool(groups and groups.is_available() and groups.is_initialized())
+
+
+def _has_ends():
+    """Whether the program left an object that does something at its end, as a
+    file that is not closed."""
+    streams = {id(each) for name in ("stdin", "stdout", "stderr")
+               for stream in [getattr(sys, name)]
+               for each in (stream, getattr(stream, "buffer", None))}
+    return any(hasattr(type(thing), "__del__") and id(thing) not in streams
+               and not _is_closed(thing) for thing in gc.get_objects())
+
+
+def _is_closed(thing):
+    """A file, or a socket, as the server's connection was one."""
+    return isinstance(thing, (io.IOBase, socket.socket)) and \
+        getattr(thing, "_closed", getattr(thing, "closed", False)) is True
 
 
 def _flush():
