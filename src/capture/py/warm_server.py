@@ -122,8 +122,7 @@ class Server:
         imported = warm_grow.grow(names)
         if imported is None:
             os._exit(1)
-        gc.collect()
-        gc.freeze()
+        _freeze()
         server = Server(self.path, self.listener, imported)
         os.write(says, NUMBER.pack(0))
         os.close(says)
@@ -434,6 +433,14 @@ def _import():
         pass  # it needs more than this Python has
 
 
+def _freeze():
+    """Programs find the server's objects collected, all of them: Python's rule for
+    when it collects everything goes by how many were left then."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
 def main(path):
     _import()
     try:
@@ -441,8 +448,7 @@ def main(path):
     except OSError:
         open(path + ".failed", "w").close()
         raise
-    gc.collect()
-    gc.freeze()
+    _freeze()
     request = server
     while isinstance(request, Server):
         server = request
