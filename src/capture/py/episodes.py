@@ -67,7 +67,7 @@ _CALLS = (
     *_LIGHTNING,
 )
 
-# Methods of torchtune's recipes, which are classes of the user's.
+# Methods of torchtune's recipes.
 _RECIPE = ((EVALUATION, "validate"), (SAVING, "save_checkpoint"),
            (LOADING, "load_checkpoint"))
 
@@ -121,19 +121,26 @@ def _follow(episode, module, names):
             _replace(owner, name, episode, module.split(".")[0])
 
 
-def _follow_recipes():
+def follow_recipes(change):
+    """Has CHANGE get each of torchtune's recipes, which are classes of the user's.
+    Called when torchtune's are there."""
     from torchtune.recipe_interfaces import FTRecipeInterface as kind
 
     def subclass(cls, original=kind.__init_subclass__, **kwargs):
         original.__func__(cls, **kwargs)
-        for episode, name in _RECIPE:
-            if name in vars(cls):
-                _replace(cls, name, episode, "torchtune")
+        change(cls)
     kind.__init_subclass__ = classmethod(subclass)
+
+
+def _change_recipe(cls):
+    for episode, name in _RECIPE:
+        if name in vars(cls):
+            _replace(cls, name, episode, "torchtune")
 
 
 def start():
     for episode, module, names in _CALLS:
         after_import(module, functools.partial(_follow, episode, module,
                                                names))
-    after_import("torchtune.recipe_interfaces", _follow_recipes)
+    after_import("torchtune.recipe_interfaces",
+                 functools.partial(follow_recipes, _change_recipe))

@@ -92,19 +92,13 @@ def _follow_lightning(library):
     _before(sys.modules[f"{library}.loops.fit_loop"]._FitLoop, "run", fit)
 
 
-def _follow_recipes():
-    """The recipes of torchtune are classes of the user's."""
-    from torchtune.recipe_interfaces import FTRecipeInterface as kind
-
+def _change_recipe(cls):
+    """CLS is a recipe of torchtune."""
     def train(self):
         _prepared("torchtune", "the torchtune recipe",
                   getattr(self, "_val_dataloader", None) is not None, True)
-
-    def subclass(cls, original=kind.__init_subclass__, **kwargs):
-        original.__func__(cls, **kwargs)
-        if "train" in vars(cls):
-            _before(cls, "train", train)
-    kind.__init_subclass__ = classmethod(subclass)
+    if "train" in vars(cls):
+        _before(cls, "train", train)
 
 
 def _at_exit():
@@ -131,5 +125,6 @@ def start():
     for library in "lightning.pytorch", "pytorch_lightning":
         after_import(f"{library}.loops.fit_loop",
                      functools.partial(_follow_lightning, library))
-    after_import("torchtune.recipe_interfaces", _follow_recipes)
+    after_import("torchtune.recipe_interfaces",
+                 functools.partial(_episodes.follow_recipes, _change_recipe))
     atexit.register(_at_exit)
