@@ -73,6 +73,14 @@ import os, signal, torch
 torch.ones(8, device="cuda")
 os.kill(os.getpid(), signal.SIGKILL)
 """
+INTERRUPTED = """
+import os, signal, torch
+class Late:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+late = Late()
+torch.ones(8, device="cuda")
+"""
 SETS = """
 import os
 print("begins")
@@ -222,6 +230,7 @@ def programs_end_as_python_does():
             f"gone {name} True" for name in ("alone", "first", "one", "two")))
         equal(folder.both(GOES, "-1")[0], 255)
         equal(folder.both(DAEMON)[:2], (0, "done\n"))
+        equal(folder.both(INTERRUPTED)[:3], (128 + signal.SIGINT, "", ""))
 
 
 @test

@@ -9,12 +9,14 @@ import ctypes
 import gc
 import io
 import os
+import signal
 import socket
 import sys
 import threading
 import weakref
 
 _server = {}  # modules of the server, by name
+_objects = gc.get_objects  # whatever the program puts in its place
 
 
 def begin():
@@ -53,6 +55,7 @@ def end(status):
     whose own end says something."""
     threading._shutdown()
     atexit._run_exitfuncs()
+    _leave_signals()
     if len(sys._current_frames()) == 1 and not _has_groups() and _flush():
         if _has_ends():
             _clear_modules()
@@ -60,6 +63,14 @@ def end(status):
             ctypes.CDLL(None).fflush(None)
             os._exit(status)  # libraries' destructors need an interpreter's end
     gc.unfreeze()
+
+
+def _leave_signals():
+    """As _PySignal_Fini() of Python's signalmodule.c: from here on a Ctrl-C ends
+    the process and says nothing."""
+    for number in signal.valid_signals():
+        if callable(signal.getsignal(number)):
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _has_groups():
@@ -74,7 +85,7 @@ def _has_ends():
                for stream in [getattr(sys, name)]
                for each in (stream, getattr(stream, "buffer", None))}
     return any(hasattr(type(thing), "__del__") and id(thing) not in streams
-               and not _is_closed(thing) for thing in gc.get_objects())
+               and not _is_closed(thing) for thing in _objects())
 
 
 def _is_closed(thing):
