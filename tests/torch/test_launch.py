@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import equal, main, test
+from harness import equal, main, test, waits
 
 BUILD = os.environ["MEMSIM_BUILD"]
 HEAD = """
@@ -593,6 +593,7 @@ def objects_of_any_size_come_from_the_rank_with_the_senders_places():
 
 
 @test
+@waits
 def what_only_a_missing_rank_could_say_is_refused():
     with tempfile.TemporaryDirectory() as directory:
         told = run(LONE, directory, "--nnodes", "4", "--ranks", "0,3", status=1)
@@ -636,6 +637,7 @@ def rpc_runs_all_ranks():
 
 
 @test
+@waits
 def the_keys_that_are_missing_are_named():
     with tempfile.TemporaryDirectory() as directory:
         told = run(KEYS, directory, "--nproc-per-node", "8", "--ranks", "0,7",
@@ -664,12 +666,14 @@ def a_world_of_another_size_is_refused():
 
 
 @test
+@waits
 def a_store_of_the_script_s_own_does_not_hang():
     bad(OWN_STORE, 1, r"train.py:\d+: rank 0 waits for 'from rank 1' in the "
         "store, which no rank sets that is run", "--ranks", "0")
 
 
 @test
+@waits
 def a_collective_that_one_does_not_call_does_not_hang():
     bad(SKIPPED, 1, r"train.py:\d+: rank 0 has waited for \d+ s for host "
         "tensors of other ranks; one of ranks 3 does not send them",
