@@ -14,6 +14,7 @@
 #include "common/trace/session.h"
 #include "common/trace/trace.h"
 #include "memsim/cli/output.h"
+#include "memsim/study/run_study.h"
 #include "fuzz/scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -129,7 +130,7 @@ static void write_input(const uint8_t *data, size_t size)
 
 static void report(struct rundir *dir, const struct output_options *options)
 {
-    const struct output_sources nothing = {0};
+    const struct study_sources nothing = {0};
     struct err err = {""};
     static FILE *nowhere;
     bool told;
@@ -163,7 +164,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                        .html = html,
                                        .perfetto = perfetto,
                                        .timeline = true,
-                                       .advice = true};
+                                       .study.advice = true};
     const struct output_options last = {.snapshot = snapshot, .quiet = true};
     if (rundir_open(&dir, place, &err)) {
         demand(err.text[0] != '\0');

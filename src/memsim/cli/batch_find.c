@@ -16,6 +16,8 @@
 #include "memsim/run/batch_ahead.h"
 #include "memsim/run/batch_cache.h"
 #include "memsim/run/spawn.h"
+#include "memsim/study/run_study.h"
+#include "memsim/study/scratch.h"
 #include "memsim/run/workers.h"
 
 #define DEFAULT_TO 65536
@@ -76,7 +78,7 @@ static void add_times(const struct batch_find *f, const struct rundir *dir,
 {
     struct result result;
 
-    output_result(&result, dir, f->job.command);
+    study_result(&result, dir, f->job.command);
     *o = batch_outcome_make(&result, o->batch);
     result_fini(&result);
 }
@@ -106,7 +108,7 @@ static int run_job(struct batch_find *f, uint64_t batch, int output,
 
 static int output_open(struct err *err)
 {
-    int fd = quiet_output();
+    int fd = scratch_file();
 
     if (fd < 0)
         err_set(err, "cannot write to a temporary file; set TMPDIR");

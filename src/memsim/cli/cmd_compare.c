@@ -56,7 +56,7 @@ static int report(const struct compare_options *o, struct input_run *runs,
 
 int cmd_compare(int argc, char **argv)
 {
-    struct compare_options o = {.output = {0}};
+    struct compare_options o = {.output = {.common = {.json = NULL}}};
     struct operands operands;
     struct err err = {""};
     int status = cmd_start(&options, argc, argv, &o, &operands, CMD_USAGE);

@@ -186,7 +186,7 @@ static int check_truth(const struct diff_options *o, struct err *err)
 
 int cmd_diff(int argc, char **argv)
 {
-    struct diff_options o = {.output = {0}};
+    struct diff_options o = {.output = {.json = NULL}};
     struct operands operands;
     struct err err = {""};
     int status = cmd_start(&options, argc, argv, &o, &operands, CMD_RUN_FAILED);

@@ -13,7 +13,7 @@
 #include "memsim/change/pipe_split.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/input_kind.h"
-#include "memsim/cli/kept_options.h"
+#include "memsim/study/kept_options.h"
 #include "memsim/cli/output.h"
 #include "memsim/cli/output_files.h"
 #include "memsim/cli/replay_changed.h"
@@ -22,6 +22,7 @@
 #include "memsim/cli/replay_replicas.h"
 #include "memsim/cli/replay_stages.h"
 #include "memsim/report/replay_report.h"
+#include "memsim/study/run_study.h"
 
 #define ROW(field) .offset = offsetof(struct replay_options, field)
 
@@ -71,7 +72,7 @@ static const struct option_row rows[] = {
     {"average", 0, OPTION_STRING, "GROUP", ROW(average),
      .help = "for --dp: the process group of an imported profile that\n"
              "averages gradients"},
-    {"change", 0, OPTION_STRING, "CHANGE[,CHANGE]...", ROW(output.change),
+    {"change", 0, OPTION_STRING, "CHANGE[,CHANGE]...", ROW(output.study.change),
      .help = "change the job: time:NAME=X, operations with NAME in\n"
              "their name take X of their time; overlap:NAME, they run\n"
              "beside what waited for them; layers=N, the model has N\n"
@@ -169,12 +170,12 @@ static int run_find(struct run *run, const char *path, struct err *err)
 static int price(const struct replay_options *o, struct replay_report *r,
                  const struct run *run, struct err *err)
 {
-    if (o->output.cluster && !run_is_trace(run->traces[0].path))
+    if (o->output.study.cluster && !run_is_trace(run->traces[0].path))
         return err_set(err,
                        "%s: a snapshot has no collectives to price; "
                        "--cluster takes a trace",
                        run->traces[0].path);
-    return output_price(&o->output, run, &r->result, err);
+    return study_price(&o->output.study, run, &r->result, err);
 }
 
 static int report(const struct replay_options *o, struct replay_report *r,
@@ -207,11 +208,11 @@ static void advise(const struct replay_options *o, struct replay_report *r,
 {
     size_t rank = 0;
 
-    for (size_t i = 0; o->output.advice && i < r->count; i++)
+    for (size_t i = 0; o->output.study.advice && i < r->count; i++)
         if (recordings[i].whatif.row_count)
             advice_recording(&r->result, &r->result.ranks[rank++],
                              &recordings[i], recordings[i].path);
-    if (o->output.advice && r->result.verdict == VERDICT_OOM)
+    if (o->output.study.advice && r->result.verdict == VERDICT_OOM)
         advice_gpus(&r->result);
 }
 
@@ -251,7 +252,7 @@ static int times_check(const struct replay_options *o, const char *what,
                  {o->torch != NULL, "--torch"},
                  {o->fail_above_percent > 0, "--fail-above"},
                  {o->output.snapshot != NULL, "--snapshot"},
-                 {o->output.advice, "--advice"}};
+                 {o->output.study.advice, "--advice"}};
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         if (wrong[i].given)
@@ -342,7 +343,8 @@ static int replay(const struct replay_options *o, const struct run *run,
     bool many = replay_gpus_asked(o->gpu);
     struct job_changes changes = {.count = 0};
 
-    if (o->output.change && job_changes_parse(o->output.change, &changes, err))
+    if (o->output.study.change &&
+        job_changes_parse(o->output.study.change, &changes, err))
         return CMD_RUN_FAILED;
     const struct job_change *change = job_changes_recording(&changes);
     if (check_change(o, change, err))
@@ -368,9 +370,9 @@ static int replay(const struct replay_options *o, const struct run *run,
 static int recall(struct replay_options *o, struct kept_options *kept,
                   const char *path, struct err *err)
 {
-    bool given = o->output.cluster != NULL;
+    bool given = o->output.study.cluster != NULL;
 
-    if (kept_options_recall_beside(kept, path, o->gpu, &o->output, err))
+    if (kept_options_recall_beside(kept, path, o->gpu, &o->output.study, err))
         return -1;
     if (!given && o->gpu_asked)
         output_cluster_follow(&o->output, o->gpu);
@@ -393,7 +395,7 @@ int cmd_replay(int argc, char **argv)
         o.gpu_asked = o.gpu != NULL;
         if (!o.gpu)
             o.gpu = output_cluster_gpu(&o.output, NULL);
-        if (o.what_if && o.output.advice)
+        if (o.what_if && o.output.study.advice)
             err_set(&err, "--what-if and --advice: one of them, please");
         else if (!recall(&o, &kept, operands.values[0], &err) &&
                  !output_check(&o.output, &err) &&

@@ -9,9 +9,10 @@
 #include "memsim/advice/advice_run.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/input_kind.h"
-#include "memsim/cli/kept_options.h"
+#include "memsim/study/kept_options.h"
 #include "memsim/cli/output.h"
 #include "memsim/report/schema.h"
+#include "memsim/study/run_study.h"
 
 struct report_options {
     struct output_options output;
@@ -64,9 +65,9 @@ static bool report(const struct rundir *dir, const struct output_options *o)
     struct err err = {""};
     bool told = false;
     char **command = rundir_command(dir, &err);
-    bool again = o->advice && open_unlimited(dir, &unlimited);
-    const struct output_sources sources = {.unlimited =
-                                               again ? &unlimited : NULL};
+    bool again = o->study.advice && open_unlimited(dir, &unlimited);
+    const struct study_sources sources = {.unlimited =
+                                              again ? &unlimited : NULL};
 
     if (command)
         output_run(dir, &sources, command, o,
@@ -81,7 +82,7 @@ static bool report(const struct rundir *dir, const struct output_options *o)
 
 int cmd_report(int argc, char **argv)
 {
-    struct report_options o = {.output = {0}};
+    struct report_options o = {.output = {.json = NULL}};
     struct operands operands;
     struct rundir dir;
     struct kept_options kept;
@@ -101,7 +102,8 @@ int cmd_report(int argc, char **argv)
     explain_input(operands.values[0], &err);
     if (err.text[0])
         return cmd_fail(CMD_FAILED, &err);
-    if (kept_options_recall(&kept, operands.values[0], false, &o.output, &err))
+    if (kept_options_recall(&kept, operands.values[0], false, &o.output.study,
+                            &err))
         return cmd_fail(CMD_FAILED, &err);
     bool told = false;
     if (output_check(&o.output, &err) ||

@@ -17,16 +17,17 @@
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/corrections.h"
 #include "memsim/cli/job_start.h"
-#include "memsim/cli/kept_options.h"
+#include "memsim/study/kept_options.h"
 #include "memsim/cli/live.h"
 #include "memsim/run/job.h"
 #include "memsim/run/ranks.h"
 #include "memsim/cli/output.h"
-#include "memsim/cli/output_time.h"
+#include "memsim/study/job_time.h"
 #include "memsim/cli/run_emulate.h"
 #include "memsim/cli/run_real.h"
 #include "memsim/cli/run_seeds.h"
 #include "memsim/run/routing.h"
+#include "memsim/study/run_study.h"
 #include "timeline/image.h"
 
 #define SCAN_SECONDS 300
@@ -234,7 +235,7 @@ static void note_misplaced(const struct session *s, char *const *command)
                  name, name, command[0]);
 }
 
-static int report(struct rundir *dir, const struct output_sources *sources,
+static int report(struct rundir *dir, const struct study_sources *sources,
                   const struct run_options *o, char **command)
 {
     bool told;
@@ -298,7 +299,7 @@ static uint64_t search_batch(const struct job *job, char *const *template)
 /* What fit-batch knows of JOB's command, or finds out where SEARCH, or how to
  * ask it; BATCH_COMMAND and BATCH_OPTION are to be freed. */
 static void find_batch(const struct job *job, bool search,
-                       struct output_sources *sources, char **batch_command,
+                       struct study_sources *sources, char **batch_command,
                        char **batch_option)
 {
     char **template = batch_guess(job->command);
@@ -325,7 +326,7 @@ static void find_batch(const struct job *job, bool search,
 static int run(struct run_options *o, struct job *job)
 {
     struct result_seeds seeds = {.routing = o->routing ? o->routing : "even"};
-    struct output_sources sources = {0};
+    struct study_sources sources = {0};
     struct err err = {""};
     struct rundir dir, unlimited;
     char *batch_command, *batch_option;
@@ -335,7 +336,7 @@ static int run(struct run_options *o, struct job *job)
         return cmd_fail(status, &err);
     if (o->real)
         run_real_end(&dir, o->output.quiet);
-    if (!o->real && o->output.advice && ran_out(&dir, job->command) &&
+    if (!o->real && o->output.study.advice && ran_out(&dir, job->command) &&
         !run_unlimited(job, &dir, &unlimited))
         sources.unlimited = &unlimited;
     note_misplaced(dir.session, job->command);
@@ -346,7 +347,7 @@ static int run(struct run_options *o, struct job *job)
             rundir_close(&dir);
         return cmd_fail(CMD_RUN_FAILED, &err);
     }
-    o->output.seeds = o->seeds ? &seeds : NULL;
+    o->output.study.seeds = o->seeds ? &seeds : NULL;
     find_batch(job, sources.unlimited != NULL, &sources, &batch_command,
                &batch_option);
     status = report(&dir, &sources, o, job->command);
@@ -363,23 +364,23 @@ static int run(struct run_options *o, struct job *job)
  * made, the report says why, and the command sees this machine's time. */
 static void *clock_make(const struct run_options *o, struct job *job)
 {
-    struct output_time times;
+    struct study_time times;
     struct err ignored = {""};
 
     if (o->real_clock ||
-        output_time_init(&times, &o->output, &job->gpu, &ignored))
+        study_time_init(&times, &o->output.study, &job->gpu, &ignored))
         return NULL;
     if (job->emulates)
         times.timeline.price.slow = run_emulate_slowest(job, &o->output);
     struct placement placement = {.ranks = 0};
     if (times.has_cluster && job->launch.world &&
-        !placement_make(&placement, o->output.placement, job->launch.world,
-                        cluster_width(&times.cluster, job->launch.local),
-                        &ignored))
+        !placement_make(
+            &placement, o->output.study.placement, job->launch.world,
+            cluster_width(&times.cluster, job->launch.local), &ignored))
         times.timeline.placement = &placement;
     void *image = timeline_image_make(&times.timeline, &job->clock_bytes);
     placement_fini(&placement);
-    output_time_fini(&times);
+    study_time_fini(&times);
     job->clock_image = image;
     return image;
 }
@@ -390,10 +391,10 @@ static void assume_cluster(struct run_options *o, const struct job *job)
 {
     struct cluster cluster;
 
-    if (o->output.cluster || o->real_clock)
+    if (o->output.study.cluster || o->real_clock)
         return;
-    o->output.cluster = output_cluster_of_job(job, &cluster);
-    if (!o->output.cluster)
+    o->output.study.cluster = output_cluster_of_job(job, &cluster);
+    if (!o->output.study.cluster)
         return;
     if (!o->output.quiet)
         cmd_note("the job has several nodes, and no --cluster: %s (%s)",
@@ -433,7 +434,7 @@ static int check_width(const char *name, const struct launch *launch,
 
 static int check_scan(const struct run_options *o, struct err *err)
 {
-    bool scan = o->scan_data || o->output.worst_batch;
+    bool scan = o->scan_data || o->output.study.worst_batch;
 
     if (scan && o->no_modules)
         return err_set(err, "--scan-data and --worst-batch need what "
@@ -479,9 +480,8 @@ static int check(const struct run_options *o, const struct job *job,
                    check_stop(o, err) || check_scan(o, err) ||
                    check_routing(o, err) ||
                    run_real_check(o->real, o->cap_bytes, job, err) ||
-                   (job->emulates &&
-                    run_emulate_check(job, &o->output, err)) ||
-                   check_width(o->output.cluster, &job->launch, err) ||
+                   (job->emulates && run_emulate_check(job, &o->output, err)) ||
+                   check_width(o->output.study.cluster, &job->launch, err) ||
                    output_check_input(&o->output, o->job.gpu, err) ||
                    check_trace_limit(o->trace_limit_bytes, err)
                ? -1
@@ -505,11 +505,11 @@ static int correct(struct run_options *o, struct job *job, char **scale,
     if (corrections_read(&c, o->corrections, err) ||
         corrections_apply(&c, &job->gpu, err))
         return -1;
-    *scale = o->output.scale ? NULL : corrections_scale(&c);
+    *scale = o->output.study.scale ? NULL : corrections_scale(&c);
     if (*scale)
-        o->output.scale = *scale;
-    if (!o->output.fit)
-        o->output.fit = o->corrections;
+        o->output.study.scale = *scale;
+    if (!o->output.study.fit)
+        o->output.study.fit = o->corrections;
     char *workspaces = corrections_workspaces(&c);
     if (workspaces) /* core/work/library_call.h */
         setenv("MEMSIM_WORKSPACES", workspaces, true);
@@ -523,14 +523,14 @@ static int run_watched(struct run_options *o, struct job *job,
 {
     note_hidden_cards();
     assume_cluster(o, job);
-    o->output.step_mark = o->job.step_mark;
+    o->output.study.step_mark = o->job.step_mark;
     void *image =
         o->real && !o->emulates ? NULL : clock_make(o, job);
     if (o->emulates) /* they are in what is recorded */
-        o->output.delay = o->output.delay_lib = NULL;
+        o->output.study.delay = o->output.study.delay_lib = NULL;
     struct live *live = o->live ? live_create() : NULL;
     job->view = live_view(live);
-    char **kept = kept_options_words(&o->output);
+    char **kept = kept_options_words(&o->output.study);
     job->kept = *kept ? kept : NULL;
     job->invocation = invocation;
     int status = run(o, job);
@@ -551,7 +551,7 @@ static void emulate(struct run_options *o)
 static struct job describe_job(const struct run_options *o, char **command,
                                bool emulates)
 {
-    bool scans = o->scan_data || o->output.worst_batch;
+    bool scans = o->scan_data || o->output.study.worst_batch;
 
     return (struct job){.options = o->job,
                         .command = command,

@@ -18,7 +18,7 @@
 #include "memsim/cli/compare_output.h"
 #include "memsim/cli/input_run.h"
 #include "memsim/cli/job_start.h"
-#include "memsim/cli/output_time.h"
+#include "memsim/study/job_time.h"
 #include "memsim/cli/quiet_job.h"
 #include "memsim/cli/sweep_delay.h"
 #include "memsim/report/scaling.h"
@@ -26,9 +26,11 @@
 #include "memsim/run/batch_cache.h"
 #include "memsim/run/ranks.h"
 #include "memsim/run/spawn.h"
+#include "memsim/study/scratch.h"
 #include "memsim/run/sweep.h"
 #include "memsim/run/warm.h"
 #include "memsim/run/workers.h"
+#include "memsim/study/run_study.h"
 
 struct sweep_options {
     struct job_options job;
@@ -60,14 +62,14 @@ static const struct option_row rows[] = {
     JOB_ROWS(struct sweep_options, job),
     LAUNCH_ROWS(struct sweep_options, launch),
     {"cluster", 0, OPTION_STRING, "NAME|FILE.json",
-     ROW(output.common.cluster), .group = "Step time",
+     ROW(output.common.study.cluster), .group = "Step time",
      .help = "predict NCCL's collectives on this cluster"},
     {"delay", 0, OPTION_LIST, "WHAT=AMOUNT[,COND]...",
-     ROW(output.common.delay),
+     ROW(output.common.study.delay),
      .help = "calls come later, as for `memsim run'; {delay} is the\n"
              "value of delay=... (default: nccl={delay}, all NCCL\n"
              "calls)"},
-    {"host-speed", 0, OPTION_STRING, "X", ROW(output.common.host_speed),
+    {"host-speed", 0, OPTION_STRING, "X", ROW(output.common.study.host_speed),
      .help = "speed of the host relative to this machine (default\n"
              "1); with 0 the host takes no time"},
     {0},
@@ -153,9 +155,9 @@ static char *combination_key(const struct sweep_run *s, size_t at)
     const struct output_options *o = &s->options->output.common;
     char *job = batch_key(&s->job, s->programs, environ);
     char *delay = sweep_delay_text(&s->delay, &s->sweep, at);
-    const char *const more[][2] = {{"cluster", o->cluster},
+    const char *const more[][2] = {{"cluster", o->study.cluster},
                                    {"delay", delay},
-                                   {"host-speed", o->host_speed}};
+                                   {"host-speed", o->study.host_speed}};
 
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
         if (!more[i][1])
@@ -190,17 +192,18 @@ static int report_one(const struct sweep_run *s, struct rundir *dir, size_t at,
 {
     const struct output_options *given = &s->options->output.common;
     char *delay = sweep_delay_text(&s->delay, &s->sweep, at);
-    struct output_options output = {.json = path,
-                                    .quiet = true,
-                                    .cluster = given->cluster,
-                                    .delay = delay,
-                                    .host_speed = given->host_speed};
-    const struct output_sources sources = {0};
+    struct output_options output = {.json = path, .quiet = true};
+    const struct study_sources sources = {0};
     struct cluster assumed;
 
-    if (!output.cluster) {
-        output.cluster = output_cluster_of_job(&s->job, &assumed);
-        if (output.cluster)
+    output.study = (struct study_options){
+        .cluster = given->study.cluster,
+        .delay = delay,
+        .host_speed = given->study.host_speed,
+    };
+    if (!output.study.cluster) {
+        output.study.cluster = output_cluster_of_job(&s->job, &assumed);
+        if (output.study.cluster)
             cluster_fini(&assumed);
     }
     int outcome =
@@ -243,7 +246,7 @@ static int run_one(struct sweep_run *s, size_t at, bool *failed,
 {
     struct rundir dir;
 
-    s->job.output = quiet_output();
+    s->job.output = scratch_file();
     if (s->job.output < 0)
         return err_set(err, "cannot write to a temporary file; set TMPDIR"),
                CMD_RUN_FAILED;
@@ -612,15 +615,15 @@ static int axes_parse(struct sweep_run *s, char **words, size_t count,
  * are. Returns 0 or -1. */
 static int check_times(struct sweep_run *s, struct err *err)
 {
-    struct output_options times = {
-        .host_speed = s->options->output.common.host_speed};
-    const char *delay = s->options->output.common.delay;
+    struct study_options times = {
+        .host_speed = s->options->output.common.study.host_speed};
+    const char *delay = s->options->output.common.study.delay;
 
     if (sweep_delay_find(&s->delay, &s->sweep, &s->nodes, s->command, delay,
                          err))
         return -1;
     times.delay = s->delay.given ? NULL : delay;
-    return output_time_check(&times, err);
+    return study_options_check(&times, err);
 }
 
 static int sweep(const struct sweep_options *o, char **words, struct err *err)

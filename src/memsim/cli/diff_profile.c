@@ -14,7 +14,7 @@
 #include "common/base/xmalloc.h"
 #include "memsim/cli/input_run.h"
 #include "memsim/cli/replay_profile.h"
-#include "memsim/cli/scratch.h"
+#include "memsim/study/scratch.h"
 #include "memsim/import/profile_write.h"
 #include "memsim/report/schema.h"
 #include "memsim/report/text_columns.h"

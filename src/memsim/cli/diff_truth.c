@@ -15,7 +15,7 @@
 #include "fitting/run_ops.h"
 #include "memsim/cli/corrections.h"
 #include "memsim/cli/input_run.h"
-#include "memsim/cli/output_time.h"
+#include "memsim/study/job_time.h"
 #include "memsim/report/text_columns.h"
 #include "memsim/report/time_report.h"
 #include "memsim/run/run.h"
@@ -434,7 +434,7 @@ static int save(const struct truth *t, const char *path, struct err *err)
 static int half_open(struct half *h, const char *name,
                      const struct output_options *options, struct err *err)
 {
-    struct output_time time;
+    struct study_time time;
     struct run traces;
 
     h->input = (struct input_run){.name = name};
@@ -450,11 +450,11 @@ static int half_open(struct half *h, const char *name,
         const struct run_trace *first = run_next_process(&traces, NULL);
         if (!first)
             err_set(err, "%s: it has no trace", name);
-        else if (!output_time_init(&time, options, &r->gpu, err)) {
+        else if (!study_time_init(&time, &options->study, &r->gpu, err)) {
             h->trace = xstrdup(first->path);
             rc = truth_side_read(&h->side, first->path, &time.timeline.price,
                                  err);
-            output_time_fini(&time);
+            study_time_fini(&time);
         }
         run_close(&traces);
     }

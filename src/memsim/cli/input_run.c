@@ -6,7 +6,7 @@
 
 #include "common/base/json_text.h"
 #include "memsim/cli/input_kind.h"
-#include "memsim/cli/output.h"
+#include "memsim/study/run_study.h"
 
 static int open_directory(struct input_run *run, struct err *err)
 {
@@ -17,7 +17,7 @@ static int open_directory(struct input_run *run, struct err *err)
         rundir_close(&run->dir);
         return -1;
     }
-    output_result(&run->file.result, &run->dir, run->file.command);
+    study_result(&run->file.result, &run->dir, run->file.command);
     return 0;
 }
 

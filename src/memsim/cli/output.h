@@ -12,30 +12,19 @@
 #include "memsim/report/result.h"
 #include "memsim/run/run.h"
 #include "memsim/run/rundir.h"
+#include "memsim/study/options.h"
 
 struct output_options {
+    struct study_options study; /* what is asked; see output_study */
     const char *json, *html, *perfetto, *snapshot;
-    const char *cluster; /* NULL: nothing to price collectives on */
-    const char *placement; /* of the ranks on it; NULL: they fill nodes */
-    const char *link, *quantile; /* of collectives' times */
-    const char *stragglers;      /* how the GPUs' speeds differ */
-    const char *delay, *delay_lib; /* what comes later; see timeline/delay.h */
-    const char *fit, *scale, *host_speed; /* of times; NULL: the defaults */
-    const char *kineto, *markdown, *flame;
-    const char *change; /* of a replay: see job_changes_parse */
-    const char *chakra;  /* a directory */
-    const char *depends; /* an operation whose dependencies are listed */
-    const char *fail_slower, *base; /* of the step; NULL: not asked for */
-    const char *input_max; /* "[DIM=]N"; NULL: not given */
-    const struct result_seeds *seeds; /* NULL: no --seeds */
-    bool worst_batch; /* of the data set, which was read */
-    uint32_t steps; /* of the job that will be run; 0: not given */
-    const char *step_mark; /* the run's --step-mark; NULL: not given */
-    bool quiet, advice, timeline, check_collectives, verbose;
+    const char *markdown, *flame;
+    bool quiet, timeline, verbose;
     uint32_t depth, top; /* 0: not given */
-    int host_times;      /* index in "typical|recorded" */
     int color;           /* index in "auto|always|never" */
 };
+
+/* The study of OPTIONS, with what their files need of it. */
+struct study_options output_study(const struct output_options *options);
 
 /* The rows of an option table whose STRUCTURE has these options as MEMBER. */
 /* clang-format off */
@@ -52,10 +41,10 @@ struct output_options {
      offsetof(structure, member.snapshot),                                     \
      .once = true, .help = "write the allocator's calls as a memory snapshot for\n"          \
              "PyTorch's memory_viz page"},                                     \
-    {"kineto", 0, OPTION_STRING, "FILE", offsetof(structure, member.kineto),   \
+    {"kineto", 0, OPTION_STRING, "FILE", offsetof(structure, member.study.kineto),   \
      .once = true, .help = "write the predicted timeline in the format of\n"                 \
              "PyTorch's profiler; ui.perfetto.dev shows it"},                  \
-    {"chakra", 0, OPTION_STRING, "DIR", offsetof(structure, member.chakra),    \
+    {"chakra", 0, OPTION_STRING, "DIR", offsetof(structure, member.study.chakra),    \
      .once = true, .help = "write the predicted timeline as Chakra execution\n"              \
              "traces, DIR/chakra.RANK.et"},                                    \
     {"flame", 0, OPTION_STRING, "FILE", offsetof(structure, member.flame),     \
@@ -66,84 +55,84 @@ struct output_options {
      .help = "print all that is known: small rows, the critical path,\n"       \
              "what the prices rest on"},                                       \
     {"depends", 0, OPTION_STRING, "OPERATION",                                 \
-     offsetof(structure, member.depends),                                      \
+     offsetof(structure, member.study.depends),                                      \
      .help = "list what operations of a step waited for, and what\n"           \
              "waited for them: part of a kernel's or module's name,\n"         \
              "or #NUMBER"},                                                    \
     {"timeline", 0, OPTION_FLAG, NULL, offsetof(structure, member.timeline),   \
      .help = "show memory over time: by category, by phase, and\n"             \
              "the peak of each module"},                                       \
-    {"steps", 0, OPTION_COUNT, "N", offsetof(structure, member.steps),         \
+    {"steps", 0, OPTION_COUNT, "N", offsetof(structure, member.study.steps),         \
      .minimum = 1, .maximum = UINT32_MAX,                                      \
      .help = "the job will run N steps: exit with 123 if memory grows\n"       \
              "and runs out before"},                                           \
     {"input-max", 0, OPTION_STRING, "[DIM=]N",                                 \
-     offsetof(structure, member.input_max),                                    \
+     offsetof(structure, member.study.input_max),                                    \
      .help = "the longest sample has N tokens: say what it needs, by\n"        \
              "recorded steps with samples of different lengths; exit\n"       \
              "with 123 if it does not fit. DIM: token, value, sample,\n"      \
              "batch-token, batch-value"},                                      \
     {"worst-batch", 0, OPTION_FLAG, NULL,                                      \
-     offsetof(structure, member.worst_batch),                                  \
+     offsetof(structure, member.study.worst_batch),                                  \
      .help = "say what the largest batch of the data set needs, which\n"       \
              "the run reads; exit with 123 if it does not fit"},               \
-    {"advice", 0, OPTION_FLAG, NULL, offsetof(structure, member.advice),       \
+    {"advice", 0, OPTION_FLAG, NULL, offsetof(structure, member.study.advice),       \
      .help = "list changes that save memory: activation\n"                     \
              "checkpointing, a bf16 optimizer, allocator settings"},           \
     {"cluster", 0, OPTION_STRING, "NAME|FILE.json",                            \
-     offsetof(structure, member.cluster), .group = "Step time",                \
+     offsetof(structure, member.study.cluster), .group = "Step time",                \
      .help = "predict NCCL's collectives on this cluster (`memsim\n"           \
              "clusters' lists them); run and replay take its GPU\n"         \
              "unless --gpu names another"},                                    \
     {"placement", 0, OPTION_STRING, "block|round-robin|FILE",                  \
-     offsetof(structure, member.placement),                                    \
+     offsetof(structure, member.study.placement),                                    \
      .help = "which node of --cluster each rank is on: they fill\n"            \
              "nodes (default), are dealt out, or are where a line of\n"        \
              "FILE says, NODE or NODE GPU"},                                   \
     {"link", 0, OPTION_STRING, "LINK=Xx[,LINK=Xx]",                            \
-     offsetof(structure, member.link),                                         \
+     offsetof(structure, member.study.link),                                         \
      .help = "links of --cluster that are X times as fast: intra,\n"           \
              "inside a node, and inter, between nodes: inter=2x"},             \
-    {"quantile", 0, OPTION_STRING, "Q", offsetof(structure, member.quantile),  \
+    {"quantile", 0, OPTION_STRING, "Q", offsetof(structure, member.study.quantile),  \
      .help = "predict collectives at this quantile of measured\n"            \
              "times, 0.5 to 0.99 (default: the mean)"},                        \
     {"stragglers", 0, OPTION_STRING, "PCT%[,SEED]",                            \
-     offsetof(structure, member.stragglers),                                   \
+     offsetof(structure, member.study.stragglers),                                   \
      .help = "draw a GPU for each rank, whose speeds differ by PCT%\n"         \
              "(standard deviation): a collective waits for the\n"              \
              "slowest; SEED draws others"},                                    \
     {"delay", 0, OPTION_LIST, "WHAT=AMOUNT[,COND]...",                         \
-     offsetof(structure, member.delay),                                        \
+     offsetof(structure, member.study.delay),                                        \
      .help = "what if calls came later: ncclAllReduce=2ms, link=2x,\n"         \
              "gpu=1.3x, host=5ms, or a rank died: die=STEP,rank=R;\n"          \
              "COND: rank=R, node=N, every=N, jitter=P%, seed=S,\n"             \
              "from-step=K, to-step=K. May be repeated"},                       \
     {"delay-lib", 0, OPTION_STRING, "FILE.so",                                 \
-     offsetof(structure, member.delay_lib),                                    \
+     offsetof(structure, member.study.delay_lib),                                    \
      .help = "ask a shared object for delays (memsim_delay.h)"},               \
     {"check-collectives", 0, OPTION_FLAG, NULL,                                \
-     offsetof(structure, member.check_collectives),                            \
+     offsetof(structure, member.study.check_collectives),                            \
      .help = "exit with 121 if the ranks do not call the same\n"               \
              "collectives, or one waits for ever"},                            \
-    {"fit", 0, OPTION_STRING, "FIT.json", offsetof(structure, member.fit),     \
+    {"fit", 0, OPTION_STRING, "FIT.json", offsetof(structure, member.study.fit),     \
      .help = "predict operators with this fit, which `memsim fit'\n"           \
              "wrote, in place of the GPU's own"},                              \
     {"scale", 0, OPTION_STRING, "FAMILY=X[,FAMILY=X]...",                      \
-     offsetof(structure, member.scale),                                        \
+     offsetof(structure, member.study.scale),                                        \
      .help = "multiply the times of operator families: gemm=0.8"},             \
     {"host-speed", 0, OPTION_STRING, "X",                                      \
-     offsetof(structure, member.host_speed),                                   \
+     offsetof(structure, member.study.host_speed),                                   \
      .help = "speed of the host relative to this machine (default\n"           \
              "1); with 0 the host takes no time"},                             \
     {"host-times", 0, OPTION_CHOICE, "typical|recorded",                       \
-     offsetof(structure, member.host_times),                                   \
+     offsetof(structure, member.study.host_times),                                   \
      .help = "the host's time before a call: the least of all steps\n"         \
              "(default), or as it was, which is what COMMAND saw"},             \
     {"fail-slower", 0, OPTION_STRING, "PERCENT",                               \
-     offsetof(structure, member.fail_slower),                                  \
+     offsetof(structure, member.study.fail_slower),                                  \
      .help = "exit with 121 if a step takes longer than in --base\n"           \
              "by more than this"},                                             \
-    {"base", 0, OPTION_STRING, "FILE.json", offsetof(structure, member.base),  \
+    {"base", 0, OPTION_STRING, "FILE.json", offsetof(structure, member.study.base),  \
      .help = "--json file of an earlier run, for --fail-slower"}
 
 /* Those that a report on no single run has as well. */
@@ -208,29 +197,13 @@ int output_summary_check(FILE *out, struct err *err);
 /* Does --color ask for colours on OUT? */
 bool output_color(const struct output_options *options, FILE *out);
 
-/* Prices what the traces of RUN tell of, for RESULT; what cannot be read
- * becomes a note. Returns 0 or -1. */
-int output_price(const struct output_options *options, const struct run *run,
-                 struct result *result, struct err *err);
-
-/* The result of the run in DIR, whose command was COMMAND, with what its traces
- * tell; to be given to result_fini. */
-void output_result(struct result *result, const struct rundir *dir,
-                   char *const *command);
-
-/* Where advice comes from, besides the run itself; zeroed: nowhere. */
-struct output_sources {
-    const struct rundir *unlimited; /* see advice_run; may be NULL */
-    uint64_t largest_batch;         /* that is known to fit; 0: not known */
-    const char *batch_command;      /* that finds it; may be NULL */
-    const char *batch_option;       /* whose value it is; likewise */
-};
+struct study_sources;
 
 /* Reports the run in DIR, whose command was COMMAND: the summary to OUT,
  * the rest where OPTIONS say. *TOLD: nothing failed on the way. Returns the
  * exit status of the run, CMD_RUN_FAILED where something could not be told.
  * SOURCES serve the advice. */
-int output_run(const struct rundir *dir, const struct output_sources *sources,
+int output_run(const struct rundir *dir, const struct study_sources *sources,
                char *const *command, const struct output_options *options,
                FILE *out, bool *told);
 

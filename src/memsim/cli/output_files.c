@@ -29,9 +29,9 @@ static const struct output_file {
      .said = "ui.perfetto.dev shows"},
     {"--flame", PATH(flame), WRITER(flame), .said = NULL},
     {"--snapshot", PATH(snapshot), ELSEWHERE, .said = NULL},
-    {"--kineto", PATH(kineto), ELSEWHERE, .said = NULL},
+    {"--kineto", PATH(study.kineto), ELSEWHERE, .said = NULL},
     {"--markdown", PATH(markdown), ELSEWHERE, .said = NULL},
-    {"--chakra", PATH(chakra), ELSEWHERE, .is_directory = true},
+    {"--chakra", PATH(study.chakra), ELSEWHERE, .is_directory = true},
 };
 
 #define FILES (sizeof table / sizeof *table)

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/cli/quiet_job.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/xmalloc.h"
 #include "memsim/run/rundir.h"
 #include "memsim/run/spawn.h"
 
@@ -39,19 +37,6 @@ void quiet_show(int fd)
         at--;
     for (char *line; (line = strsep(&at, "\n")) && (*line || at);)
         fprintf(stderr, "  | %s\n", line);
-}
-
-int quiet_output(void)
-{
-    const char *place = getenv("TMPDIR");
-    char *path =
-        xasprintf("%s/memsim-output-XXXXXX", place && *place ? place : "/tmp");
-    int fd = mkostemp(path, O_CLOEXEC);
-
-    if (fd >= 0)
-        unlink(path);
-    free(path);
-    return fd;
 }
 
 int quiet_check_outer(const char *command, struct err *err)

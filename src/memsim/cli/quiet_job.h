@@ -11,9 +11,6 @@
 /* Did a signal to memsim end the last job? */
 bool quiet_interrupted(void);
 
-/* A file without a name for a job's output, to be closed; -1: there is none. */
-int quiet_output(void);
-
 /* Prints the end of what is in the file FD to stderr. */
 void quiet_show(int fd);
 

@@ -14,7 +14,7 @@
 #include "memsim/change/layers.h"
 #include "memsim/change/precision.h"
 #include "memsim/change/sizes.h"
-#include "memsim/cli/scratch.h"
+#include "memsim/study/scratch.h"
 
 /* Which ranks stand for others stays as it was. */
 static int ranks_link(const char *from, const char *to, struct err *err)

@@ -41,15 +41,15 @@ static int check_options(const struct replay_options *o, struct err *err)
     } wrong[] = {
         {o->sweep, "--sweep"},
         {o->conf_count > 1, "--alloc-conf (more than once)"},
-        {o->output.advice, "--advice"},
+        {o->output.study.advice, "--advice"},
         {to->html, "--html"},
         {to->perfetto, "--perfetto"},
-        {to->kineto, "--kineto"},
-        {to->chakra, "--chakra"},
+        {to->study.kineto, "--kineto"},
+        {to->study.chakra, "--chakra"},
         {to->flame, "--flame"},
         {to->snapshot, "--snapshot"},
-        {to->depends, "--depends"},
-        {to->fail_slower, "--fail-slower"},
+        {to->study.depends, "--depends"},
+        {to->study.fail_slower, "--fail-slower"},
     };
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
@@ -189,7 +189,7 @@ static int tell(struct making *m, struct err *err)
     const struct report_style style = {.color = output_color(to, out)};
 
     gpu_table_sort(&m->table);
-    m->table.exit_status = status_of(&m->table, to->steps);
+    m->table.exit_status = status_of(&m->table, to->study.steps);
     if (!to->quiet)
         gpu_table_text(&m->table, &style, out);
     if (to->json && file_write(gpu_table_json, &m->table, to->json, err))

@@ -7,7 +7,7 @@
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "memsim/advice/outlook.h"
-#include "memsim/cli/output_time.h"
+#include "memsim/study/job_time.h"
 #include "memsim/cli/replay_gpus.h"
 #include "memsim/report/growth_report.h"
 #include "memsim/report/law_report.h"
@@ -85,30 +85,30 @@ static int time_all(struct replay_memory *m, struct err *err)
 {
     const struct replay_options *o = m->options;
     struct result *result = &m->report.result;
-    struct output_members members = {.all = NULL};
-    struct output_time time;
+    struct study_members members = {.all = NULL};
+    const struct study_options study = output_study(&o->output);
+    struct study_time time;
     struct gpu recorded;
     size_t rank = 0;
 
     if (!m->count || !run_is_trace(m->recordings[0].path))
         return 0;
-    if (!m->has_gpu && output_time_gpu(m->recordings[0].path, &recorded, err)) {
+    if (!m->has_gpu && study_gpu(m->recordings[0].path, &recorded, err)) {
         result_note(result, "its time is not known: %s", err->text);
         err->text[0] = '\0';
         return 0;
     }
-    if (output_time_init(&time, &o->output, m->has_gpu ? &m->gpu : &recorded,
-                         err))
+    if (study_time_init(&time, &study, m->has_gpu ? &m->gpu : &recorded, err))
         return -1;
     time.timeline.data_parallel = o->data_parallel;
     time.changes_memory = o->what_if != NULL;
     for (size_t i = 0; i < m->count; i++)
         if (m->recordings[i].whatif.row_count)
-            output_members_add(&members, &result->ranks[rank++], (uint32_t)i,
-                               m->recordings[i].path, NULL);
-    int rc = output_time_job(&time, result, &members, err);
-    output_members_fini(&members);
-    output_time_fini(&time);
+            study_members_add(&members, &result->ranks[rank++], (uint32_t)i,
+                              m->recordings[i].path, NULL);
+    int rc = study_time_job(&time, result, &members, err);
+    study_members_fini(&members);
+    study_time_fini(&time);
     return rc;
 }
 
@@ -154,10 +154,11 @@ bool replay_memory_outlook(struct replay_memory *m)
     size_t rank = 0;
 
     owners_take(m);
-    result->job_steps = o->output.steps;
+    result->job_steps = o->output.study.steps;
     struct err ignored = {""}; /* output_check() has looked */
-    (void)law_wanted_parse(o->output.input_max, &result->wanted, &ignored);
-    if (o->output.worst_batch && m->count)
+    (void)law_wanted_parse(o->output.study.input_max, &result->wanted,
+                           &ignored);
+    if (o->output.study.worst_batch && m->count)
         data_find(m);
     for (size_t i = 0; i < m->count; i++)
         if (m->recordings[i].whatif.row_count)

@@ -5,7 +5,7 @@
 #define MEMSIM_MEMSIM_CLI_REPLAY_MEMORY_H
 
 #include "memsim/cli/output.h"
-#include "memsim/cli/replay_what_if.h"
+#include "memsim/study/replay_what_if.h"
 #include "memsim/report/replay_report.h"
 
 #define REPLAY_GPU "h100-sxm-80gb" /* of a snapshot, which names none */

@@ -12,7 +12,7 @@
 #include "common/trace/trace_read.h"
 #include "fits/cost_fit.h"
 #include "memsim/cli/output_files.h"
-#include "memsim/cli/output_time.h"
+#include "memsim/study/job_time.h"
 #include "memsim/import/profile_write.h"
 #include "memsim/report/time_report.h"
 #include "memsim/run/ranks.h"
@@ -80,7 +80,7 @@ static bool uses_models(const struct replay_profile *p)
     struct err err = {""};
 
     return p->models ||
-           (p->gpu && output_time_gpu(p->run->traces[0].path, &ignored, &err));
+           (p->gpu && study_gpu(p->run->traces[0].path, &ignored, &err));
 }
 
 /* The GPU that is asked for, or the profile's; one that the catalogue does not
@@ -90,7 +90,7 @@ static int find_gpu(const struct replay_profile *p, struct gpu *gpu,
                     struct gpu *own, struct err *err)
 {
     struct gpu recorded;
-    bool known = !output_time_gpu(p->run->traces[0].path, &recorded, err);
+    bool known = !study_gpu(p->run->traces[0].path, &recorded, err);
 
     own->name[0] = '\0';
     err_clear(err);
@@ -125,18 +125,19 @@ static int read_ranks(const struct replay_profile *p, struct result *result,
                       const struct gpu *own, struct err *err)
 {
     struct price_options prices;
-    struct output_time time;
+    const struct study_options study = output_study(p->output);
+    struct study_time time;
     void *image = NULL;
-    struct output_members members = {.all = NULL};
+    struct study_members members = {.all = NULL};
     struct run_ranks ranks;
     int rc;
 
-    if (output_time_init(&time, p->output, &result->gpu, err))
+    if (study_time_init(&time, &study, &result->gpu, err))
         return -1;
     time.timeline.models = uses_models(p);
     if (own->name[0] && !time.timeline.models) {
         if (own_prices(own, &prices, &image, err)) {
-            output_time_fini(&time);
+            study_time_fini(&time);
             return -1;
         }
         time.timeline.own = &prices;
@@ -150,14 +151,14 @@ static int read_ranks(const struct replay_profile *p, struct result *result,
         struct result_rank *to = &result->ranks[result->rank_count++];
         to->rank = r->rank;
         for (size_t i = 0; i < r->trace_count; i++)
-            output_members_add(&members, to, (uint32_t)(members.count),
-                               r->traces[i]->path, NULL);
+            study_members_add(&members, to, (uint32_t)(members.count),
+                              r->traces[i]->path, NULL);
     }
     run_ranks_fini(&ranks);
     if (!rc)
-        rc = output_time_job(&time, result, &members, err);
-    output_members_fini(&members);
-    output_time_fini(&time);
+        rc = study_time_job(&time, result, &members, err);
+    study_members_fini(&members);
+    study_time_fini(&time);
     free(image);
     return rc;
 }
@@ -206,7 +207,7 @@ static void print_title(const struct replay_profile *p,
         fprintf(out, "with %s\n", p->changed);
     else
         fprintf(out, "replayed with %s\n",
-                p->output->change || p->output->scale ? "changes"
+                p->output->study.change || p->output->study.scale ? "changes"
                 : uses_models(p)  ? "the cost models' times"
                 : is_simulated(p) ? "memsim's own times"
                 : p->gpu          ? "the measured times, scaled"
@@ -262,8 +263,8 @@ static bool is_edited(const struct replay_profile *p, const struct gpu *own)
     const struct output_options *o = p->output;
 
     return p->changed || own->name[0] || p->models || p->without_profiler ||
-           p->data_parallel || o->change || o->scale || o->host_speed ||
-           o->cluster || o->stragglers;
+           p->data_parallel || o->study.change || o->study.scale ||
+           o->study.host_speed || o->study.cluster || o->study.stragglers;
 }
 
 /* A changed job was not measured. */

@@ -16,7 +16,7 @@
 #include "memsim/change/replicas.h"
 #include "memsim/change/stages.h"
 #include "memsim/cli/replay_replicas.h"
-#include "memsim/cli/scratch.h"
+#include "memsim/study/scratch.h"
 
 static void path_in(void *context, uint32_t rank, char *path, size_t size)
 {
@@ -31,9 +31,9 @@ static int node_width(const struct replay_profile *p, uint32_t *width,
     struct cluster cluster;
 
     *width = 0;
-    if (!p->output->cluster)
+    if (!p->output->study.cluster)
         return 0;
-    if (cluster_load(p->output->cluster, &cluster, err))
+    if (cluster_load(p->output->study.cluster, &cluster, err))
         return -1;
     *width = cluster.gpus_per_node;
     cluster_fini(&cluster);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "memsim/cli/output_delay.h"
+#include "memsim/study/delay_options.h"
 #include "timeline/stragglers.h"
 
 /* Real kernels and the host come when they do. */
@@ -11,7 +11,7 @@ static int check_delays(const struct output_options *o, struct err *err)
 {
     struct delays d;
 
-    if (output_delay_read(o, &d, err))
+    if (study_delay_read(&o->study, &d, err))
         return -1;
     for (uint32_t i = 0; i < d.count; i++) {
         const struct delay *e = &d.all[i];
@@ -34,7 +34,7 @@ int run_emulate_check(const struct job *job, const struct output_options *o,
                             "as in --ranks 0,1; without --ranks rank 0 is");
     if (check_delays(o, err))
         return -1;
-    if (o->placement)
+    if (o->study.placement)
         return err_set(err, "memsim emulate: --placement is for simulated "
                             "ranks; emulated ones fill nodes in order");
     return 0;
@@ -64,7 +64,8 @@ double run_emulate_slowest(const struct job *job,
     struct err ignored = {""};
     double slowest = 0;
 
-    if (!o->stragglers || stragglers_parse(o->stragglers, &s, &ignored))
+    if (!o->study.stragglers ||
+        stragglers_parse(o->study.stragglers, &s, &ignored))
         return 0;
     for (uint32_t r = 0; r < job->launch.world; r++)
         if (!rank_set_has(&job->launch.ranks, r))

@@ -10,6 +10,7 @@
 #include "memsim/cli/quiet_job.h"
 #include "memsim/report/result_verdict.h"
 #include "memsim/run/warm.h"
+#include "memsim/study/scratch.h"
 
 #define OUT_OF_MEMORY UINT64_MAX /* no peak is higher */
 
@@ -51,7 +52,7 @@ static int seed_run(const struct job *job, uint32_t seed, uint64_t *peak,
     again.directory = NULL;
     again.view = NULL;
     again.scan_seconds = 0;
-    again.output = quiet_output();
+    again.output = scratch_file();
     int status = job_start(&again, &dir, err);
     if (!status) {
         known = run_peak(job, &dir, seed, peak, seeds, err);

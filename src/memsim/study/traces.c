@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cli/traces.h"
+#include "memsim/study/traces.h"
 
 #include <limits.h>
 #include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
 #include <sys/stat.h>
 
 #include "common/base/xmalloc.h"
@@ -12,55 +10,25 @@
 #include "memsim/collectives/traffic.h"
 #include "memsim/report/perfetto_trace.h"
 
-#define PROGRESS_MS 500
-#define LISTENERS   (4 + RECORDED_LISTENERS)
+#define LISTENERS (4 + RECORDED_LISTENERS)
 
-static uint64_t now_ms(void)
+/* Gives the records of PATH to COUNT LISTENERS; PROGRESS, which may be NULL, is
+ * told how far it is. */
+static int play(const char *path, const struct study_progress *progress,
+                const struct trace_listener *listeners, size_t count,
+                struct err *err)
 {
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
-/* Long traces only: a line on the terminal, which goes when all is read. */
-struct progress {
-    uint64_t next_ms; /* when to write it again */
-    bool written;
-};
-
-static void progress_tell(const struct trace_reader *r, void *context)
-{
-    struct progress *p = context;
-    uint64_t now = now_ms();
-
-    if (now < p->next_ms)
-        return;
-    p->next_ms = now + PROGRESS_MS;
-    p->written = true;
-    fprintf(stderr, "\rmemsim: reading the trace, %3.0f%%",
-            100.0 * (double)r->read_bytes /
-                (double)(r->file_bytes > r->read_bytes ? r->file_bytes
-                                                       : r->read_bytes));
-}
-
-/* Gives the records of PATH to COUNT LISTENERS; says how far it is, where
- * someone is watching. */
-static int play(const char *path, const struct trace_listener *listeners,
-                size_t count, struct err *err)
-{
-    struct progress progress = {.next_ms = now_ms() + PROGRESS_MS};
     struct trace_reader reader;
 
     if (trace_reader_open(&reader, path, err))
         return -1;
-    if (isatty(STDERR_FILENO)) {
-        reader.progress = progress_tell;
-        reader.context = &progress;
+    if (progress) {
+        reader.progress = progress->tell;
+        reader.context = progress->context;
     }
     int rc = trace_play(&reader, listeners, count, err);
-    if (progress.written)
-        fputs("\r\033[K", stderr);
+    if (progress)
+        progress->end(progress->context);
     trace_reader_close(&reader);
     return rc;
 }
@@ -105,8 +73,7 @@ static void pricing_conclude(struct pricing *p, struct result *result)
 {
     if (!p->wanted)
         return;
-    result->traffic = traffic_price(p->logs, p->count, &p->cluster,
-                                    &p->how);
+    result->traffic = traffic_price(p->logs, p->count, &p->cluster, &p->how);
     while (p->count)
         traffic_log_fini(&p->logs[--p->count]);
     free(p->logs);
@@ -124,9 +91,10 @@ int traces_price(struct result *result, const struct run *run,
         struct err why = {""};
         const struct trace_listener listener =
             traffic_log_init(&pricing.logs[pricing.count], (unsigned)i);
-        pricing_add(&pricing,
-                    play(run->traces[i].path, &listener, 1, &why), result,
-                    &why);
+        pricing_add(
+            &pricing,
+            play(run->traces[i].path, wanted->progress, &listener, 1, &why),
+            result, &why);
     }
     pricing_conclude(&pricing, result);
     return 0;
@@ -269,12 +237,12 @@ static void pass_start(struct pass *p, struct reading *r, uint32_t process,
     *p = (struct pass){.count = 0};
     pass_listen(p, peak_reading_init(&p->peak));
     if (r->pricing.wanted)
-        pass_listen(p, traffic_log_init(&r->pricing.logs[r->pricing.count],
-                                        process));
+        pass_listen(
+            p, traffic_log_init(&r->pricing.logs[r->pricing.count], process));
     if (w->events)
-        pass_listen(p, perfetto_log_listener(events_add(
-                           r->result, process,
-                           device_of(r->result, process)->card)));
+        pass_listen(
+            p, perfetto_log_listener(events_add(
+                   r->result, process, device_of(r->result, process)->card)));
     if (w->keep) {
         p->plan = xmalloc(sizeof *p->plan);
         p->plan->process = process;
@@ -284,8 +252,7 @@ static void pass_start(struct pass *p, struct reading *r, uint32_t process,
     if (!is_recorded(w, process, path))
         return;
     p->recorded = xmalloc(sizeof *p->recorded);
-    recorded_init(p->recorded, process, path,
-                  w->recorded_process == process);
+    recorded_init(p->recorded, process, path, w->recorded_process == process);
     p->count += recorded_listen(p->recorded, &p->listeners[p->count]);
 }
 
@@ -314,7 +281,7 @@ static int shown_play(struct reading *r, uint32_t process, const char *path,
     struct pass p;
 
     pass_start(&p, r, process, path);
-    int rc = play(path, p.listeners, p.count, err);
+    int rc = play(path, r->wanted->progress, p.listeners, p.count, err);
     if (!rc) {
         pass_keep(&p, r, process);
     } else {
@@ -340,7 +307,7 @@ static void process_play(struct reading *r, uint32_t process)
     } else {
         const struct trace_listener listener =
             traffic_log_init(&r->pricing.logs[r->pricing.count], process);
-        rc = play(path, &listener, 1, &err);
+        rc = play(path, r->wanted->progress, &listener, 1, &err);
     }
     if (r->pricing.wanted)
         pricing_add(&r->pricing, rc, r->result, &err);

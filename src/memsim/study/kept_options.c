@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cli/kept_options.h"
+#include "memsim/study/kept_options.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -12,6 +12,7 @@
 #include "common/base/share.h"
 #include "common/base/xmalloc.h"
 #include "fits/cluster_gpu.h"
+#include "memsim/run/run.h"
 #include "memsim/run/rundir.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -22,24 +23,23 @@ enum { OF_ITSELF, OF_CLUSTER, OF_GPU };
 
 static const struct row {
     const char *name;
-    size_t offset; /* of a string in struct output_options */
+    size_t offset; /* of a string in struct study_options */
     int of;
     int is_file; /* it may be: where it looks like a path, or any word */
 } rows[] = {
-    {"cluster", offsetof(struct output_options, cluster), OF_ITSELF, PATH_FILE},
-    {"placement", offsetof(struct output_options, placement), OF_CLUSTER,
+    {"cluster", offsetof(struct study_options, cluster), OF_ITSELF, PATH_FILE},
+    {"placement", offsetof(struct study_options, placement), OF_CLUSTER,
      ANY_FILE},
-    {"link", offsetof(struct output_options, link), OF_CLUSTER, NO_FILE},
-    {"quantile", offsetof(struct output_options, quantile), OF_CLUSTER,
+    {"link", offsetof(struct study_options, link), OF_CLUSTER, NO_FILE},
+    {"quantile", offsetof(struct study_options, quantile), OF_CLUSTER, NO_FILE},
+    {"stragglers", offsetof(struct study_options, stragglers), OF_ITSELF,
      NO_FILE},
-    {"stragglers", offsetof(struct output_options, stragglers), OF_ITSELF,
-     NO_FILE},
-    {"delay", offsetof(struct output_options, delay), OF_ITSELF, NO_FILE},
-    {"delay-lib", offsetof(struct output_options, delay_lib), OF_ITSELF,
+    {"delay", offsetof(struct study_options, delay), OF_ITSELF, NO_FILE},
+    {"delay-lib", offsetof(struct study_options, delay_lib), OF_ITSELF,
      ANY_FILE},
-    {"fit", offsetof(struct output_options, fit), OF_GPU, PATH_FILE},
-    {"scale", offsetof(struct output_options, scale), OF_ITSELF, NO_FILE},
-    {"host-speed", offsetof(struct output_options, host_speed), OF_ITSELF,
+    {"fit", offsetof(struct study_options, fit), OF_GPU, PATH_FILE},
+    {"scale", offsetof(struct study_options, scale), OF_ITSELF, NO_FILE},
+    {"host-speed", offsetof(struct study_options, host_speed), OF_ITSELF,
      NO_FILE},
 };
 
@@ -53,17 +53,17 @@ static char *word_make(const struct row *row, const char *value)
 {
     char absolute[PATH_MAX];
 
-    bool may_be = row->is_file == ANY_FILE ||
-                  (row->is_file && share_is_path(value));
+    bool may_be =
+        row->is_file == ANY_FILE || (row->is_file && share_is_path(value));
 
     if (may_be && realpath(value, absolute))
         value = absolute;
     return xasprintf("%s=%s", row->name, value);
 }
 
-char **kept_options_words(const struct output_options *options)
+char **kept_options_words(const struct study_options *options)
 {
-    struct output_options copy = *options;
+    struct study_options copy = *options;
     char **words = xcalloc(COUNT(rows) + 1, sizeof *words);
     size_t count = 0;
 
@@ -109,7 +109,7 @@ static int check_there(const struct row *row, const char *value,
 }
 
 int kept_options_recall(struct kept_options *kept, const char *directory,
-                        bool other_gpu, struct output_options *options,
+                        bool other_gpu, struct study_options *options,
                         struct err *err)
 {
     bool other_cluster = options->cluster;
@@ -132,7 +132,7 @@ int kept_options_recall(struct kept_options *kept, const char *directory,
 }
 
 int kept_options_recall_beside(struct kept_options *kept, const char *path,
-                               bool other_gpu, struct output_options *options,
+                               bool other_gpu, struct study_options *options,
                                struct err *err)
 {
     struct stat st;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cli/scratch.h"
+#include "memsim/study/scratch.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/base/temporary.h"
+#include "common/base/xmalloc.h"
 #include "memsim/run/run.h"
 
 #define PROCESSES_MAX 4096
@@ -25,16 +27,33 @@ static void remove_all(const char *directory)
     rmdir(directory);
 }
 
+static const char *temporary_place(void)
+{
+    const char *place = getenv("TMPDIR");
+
+    return place && *place ? place : "/tmp";
+}
+
+int scratch_file(void)
+{
+    char *path = xasprintf("%s/memsim-output-XXXXXX", temporary_place());
+    int fd = mkostemp(path, O_CLOEXEC);
+
+    if (fd >= 0)
+        unlink(path);
+    free(path);
+    return fd;
+}
+
 int scratch_make(struct scratch *s, struct err *err)
 {
-    const char *in = getenv("TMPDIR");
     int length = snprintf(s->path, sizeof s->path, "%s/memsim-traces.XXXXXX",
-                          in && *in ? in : "/tmp");
+                          temporary_place());
 
     if (length >= (int)sizeof s->path || !mkdtemp(s->path)) {
         s->path[0] = '\0';
         return err_set(err, "%s: cannot make a directory there; set TMPDIR",
-                       in && *in ? in : "/tmp");
+                       temporary_place());
     }
     temporary_add(s->path, remove_all);
     return 0;

@@ -1,24 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads each trace of a run once, for all that is asked of it. Prints how far
- * it is, on a terminal: a part of the command line. */
-#ifndef MEMSIM_MEMSIM_CLI_TRACES_H
-#define MEMSIM_MEMSIM_CLI_TRACES_H
+ * Reads each trace of a run once, for all that is asked of it. */
+#ifndef MEMSIM_MEMSIM_STUDY_TRACES_H
+#define MEMSIM_MEMSIM_STUDY_TRACES_H
 
+#include "common/trace/trace_read.h"
 #include "memsim/advice/recorded.h"
 #include "memsim/report/result.h"
 #include "memsim/run/run.h"
 #include "memsim/run/rundir.h"
 #include "memsim/time/simulation_plan.h"
 
+/* Who is told how far the reading of a trace is. */
+struct study_progress {
+    void (*tell)(const struct trace_reader *reader, void *context);
+    void (*end)(void *context); /* all of that trace is read */
+    void *context;
+};
+
 struct traces_wanted {
-    const char *cluster; /* to price collectives on; NULL: not asked for */
-    double quantile;     /* of their times; 0: the mean */
+    const char *cluster;   /* to price collectives on; NULL: not asked for */
+    double quantile;       /* of their times; 0: the mean */
     const char *placement; /* NULL: ranks fill nodes */
-    bool events;         /* result->events, for --perfetto */
+    bool events;           /* result->events, for --perfetto */
     enum simulation_keep keep; /* traces_plan, for the simulator */
-    bool recorded;       /* traces.recorded, of all that are shown */
-    uint64_t recorded_most; /* ... or of traces of up to so many bytes */
-    int64_t recorded_process; /* ... or of this one; -1: none */
+    bool recorded;             /* traces.recorded, of all that are shown */
+    uint64_t recorded_most;    /* ... or of traces of up to so many bytes */
+    int64_t recorded_process;  /* ... or of this one; -1: none */
+    const struct study_progress *progress; /* NULL: nobody is told */
 };
 
 /* What the traces say that is not a part of the result. */
@@ -27,7 +35,7 @@ struct traces {
     struct traces_plan {
         uint32_t process;
         struct simulation_plan plan;
-    } **plans;
+    } * *plans;
     size_t plan_count;
 };
 

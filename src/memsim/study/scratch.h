@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A directory for traces that are used once: it goes at the end, and when a
  * signal ends the program. In TMPDIR, or /tmp. */
-#ifndef MEMSIM_MEMSIM_CLI_SCRATCH_H
-#define MEMSIM_MEMSIM_CLI_SCRATCH_H
+#ifndef MEMSIM_MEMSIM_STUDY_SCRATCH_H
+#define MEMSIM_MEMSIM_STUDY_SCRATCH_H
 
 #include <limits.h>
 
@@ -17,5 +17,9 @@ int scratch_make(struct scratch *s, struct err *err);
 
 /* Removes it with the traces in it. */
 void scratch_remove(struct scratch *s);
+
+/* A file without a name, open for reading and writing, to be closed; -1: there
+ * is none. */
+int scratch_file(void);
 
 #endif

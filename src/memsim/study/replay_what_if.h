@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The step's time of a job that --what-if changes. */
-#ifndef MEMSIM_MEMSIM_CLI_REPLAY_WHAT_IF_H
-#define MEMSIM_MEMSIM_CLI_REPLAY_WHAT_IF_H
+#ifndef MEMSIM_MEMSIM_STUDY_REPLAY_WHAT_IF_H
+#define MEMSIM_MEMSIM_STUDY_REPLAY_WHAT_IF_H
 
 #include "memsim/advice/change.h"
 #include "memsim/report/result.h"

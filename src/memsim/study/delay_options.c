@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cli/output_delay.h"
+#include "memsim/study/delay_options.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memsim/cli/cmd.h"
+#include "common/base/status.h"
 #include "timeline/delay_library.h"
 
 static int library_find(const char *path, struct delays *delays,
@@ -24,8 +24,8 @@ static int library_find(const char *path, struct delays *delays,
     return 0;
 }
 
-int output_delay_read(const struct output_options *options,
-                      struct delays *delays, struct err *err)
+int study_delay_read(const struct study_options *options, struct delays *delays,
+                     struct err *err)
 {
     *delays = (struct delays){.count = 0};
     if (options->delay && delays_parse(options->delay, delays, err))
@@ -34,8 +34,8 @@ int output_delay_read(const struct output_options *options,
                               : 0;
 }
 
-int output_delay_open(const struct delays *table,
-                      struct simulation_delays *delays, struct err *err)
+int study_delay_open(const struct delays *table,
+                     struct simulation_delays *delays, struct err *err)
 {
     *delays = (struct simulation_delays){.table = table};
     return *table->library
@@ -90,9 +90,9 @@ static void note_death(const struct timing *t, struct result *result)
     result->exit_status = CMD_RUN_FAILED;
 }
 
-int output_delay_conclude(const struct delays *table,
-                          const struct timing_rank *timed, size_t count,
-                          struct result *result, struct err *err)
+int study_delay_conclude(const struct delays *table,
+                         const struct timing_rank *timed, size_t count,
+                         struct result *result, struct err *err)
 {
     const char *crash = delay_library_crash();
     uint64_t asked = 0;
@@ -104,11 +104,12 @@ int output_delay_conclude(const struct delays *table,
         asked += timed[i].timing.library_calls;
     }
     if (*table->library)
-        result_note(result, "--delay-lib %s: it was asked about %" PRIu64
-                            " calls",
+        result_note(result,
+                    "--delay-lib %s: it was asked about %" PRIu64 " calls",
                     table->library, asked);
-    return crash ? err_set(err, "--delay-lib: %s: %s; mend it, and build it "
-                                "with -g to use a debugger",
+    return crash ? err_set(err,
+                           "--delay-lib: %s: %s; mend it, and build it "
+                           "with -g to use a debugger",
                            table->library, crash)
                  : 0;
 }

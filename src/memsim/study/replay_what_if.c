@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cli/replay_what_if.h"
+#include "memsim/study/replay_what_if.h"
 
 #include <stdlib.h>
 
