@@ -16,11 +16,13 @@
 #include "memsim/study/kept_options.h"
 #include "memsim/cli/output.h"
 #include "memsim/cli/output_files.h"
-#include "memsim/cli/replay_changed.h"
+#include "memsim/study/replay_changed.h"
 #include "memsim/cli/replay_gpus.h"
-#include "memsim/cli/replay_memory.h"
-#include "memsim/cli/replay_replicas.h"
-#include "memsim/cli/replay_stages.h"
+#include "memsim/cli/replay_options.h"
+#include "memsim/cli/replay_show.h"
+#include "memsim/study/replay_memory.h"
+#include "memsim/study/replay_replicas.h"
+#include "memsim/study/replay_stages.h"
 #include "memsim/report/replay_report.h"
 #include "memsim/study/run_study.h"
 
@@ -37,14 +39,14 @@ static const struct option_row rows[] = {
              "98.5/8 of a node of 8"},
     {"budget", 0, OPTION_NUMBER, "PRICE", ROW(budget),
      .help = "leave out GPUs whose hour costs more (see --price)"},
-    {"memory", 0, OPTION_BYTES, "SIZE", ROW(memory_bytes),
+    {"memory", 0, OPTION_BYTES, "SIZE", ROW(memory.memory_bytes),
      .help = "memory of the GPU: 80GiB, 80GB, 85899345920"},
     {"alloc-conf", 0, OPTION_STRING, "CONF", ROW(alloc_conf),
      .help = "PYTORCH_CUDA_ALLOC_CONF to use in place of the\n"
              "recording's; repeat it to compare several"},
-    {"sweep", 0, OPTION_STRING, "memory=LEAST..MOST", ROW(sweep),
+    {"sweep", 0, OPTION_STRING, "memory=LEAST..MOST", ROW(memory.sweep),
      .help = "find the least memory that is enough, to 2 MiB"},
-    {"what-if", 0, OPTION_STRING, "CHANGE[,CHANGE]...", ROW(what_if),
+    {"what-if", 0, OPTION_STRING, "CHANGE[,CHANGE]...", ROW(memory.what_if),
      .help = "replay a changed program: bf16-optimizer or\n"
              "8bit-optimizer, its state in bf16 or 8 bits;\n"
              "fused-optimizer; shard-optimizer=N, its state over N\n"
@@ -55,17 +57,18 @@ static const struct option_row rows[] = {
              "no-grad, in evaluation; kept-on-cpu, what lists keep;\n"
              "checkpoint=LIST[+LIST]..., activation checkpointing of\n"
              "the modules in a list (checkpoint=model.layers)"},
-    {"torch", 0, OPTION_STRING, "VERSION", ROW(torch),
+    {"torch", 0, OPTION_STRING, "VERSION", ROW(memory.torch),
      .help = "PyTorch version whose allocator to use (default: that\n"
              "of the recording)"},
-    {"addresses", 0, OPTION_CHOICE, "recorded|linux|ascending", ROW(addresses),
+    {"addresses", 0, OPTION_CHOICE, "recorded|linux|ascending",
+     ROW(memory.addresses),
      .help = "where cudaMalloc places allocations (default\n"
              "recorded: a snapshot's addresses while it asks for\n"
              "the same segments, else linux)"},
-    {"fail-above", 0, OPTION_PERCENT, "PCT", ROW(fail_above_percent),
+    {"fail-above", 0, OPTION_PERCENT, "PCT", ROW(memory.fail_above_percent),
      .help = "exit with 121 if the peak used of a GPU is above this\n"
              "percentage of its memory"},
-    {"dp", 0, OPTION_COUNT, "N", ROW(data_parallel), .minimum = 2,
+    {"dp", 0, OPTION_COUNT, "N", ROW(memory.data_parallel), .minimum = 2,
      .maximum = 1 << 20,
      .help = "predict the step with gradients averaged over N\n"
              "ranks (data parallel without shards)"},
@@ -133,8 +136,9 @@ static const struct options options = {
 
 static void conf_add(struct replay_options *o, const char *conf)
 {
-    xgrow(&o->confs, o->conf_count, &o->conf_capacity, sizeof *o->confs);
-    o->confs[o->conf_count++] = conf;
+    xgrow(&o->memory.confs, o->memory.conf_count, &o->memory.conf_capacity,
+          sizeof *o->memory.confs);
+    o->memory.confs[o->memory.conf_count++] = conf;
 }
 
 /* The option table keeps the last of an option; this one may be repeated. */
@@ -245,12 +249,12 @@ static int times_check(const struct replay_options *o, const char *what,
     const struct {
         bool given;
         const char *name;
-    } wrong[] = {{o->memory_bytes != 0, "--memory"},
-                 {o->conf_count != 0, "--alloc-conf"},
-                 {o->sweep != NULL, "--sweep"},
-                 {o->what_if != NULL, "--what-if"},
-                 {o->torch != NULL, "--torch"},
-                 {o->fail_above_percent > 0, "--fail-above"},
+    } wrong[] = {{o->memory.memory_bytes != 0, "--memory"},
+                 {o->memory.conf_count != 0, "--alloc-conf"},
+                 {o->memory.sweep != NULL, "--sweep"},
+                 {o->memory.what_if != NULL, "--what-if"},
+                 {o->memory.torch != NULL, "--torch"},
+                 {o->memory.fail_above_percent > 0, "--fail-above"},
                  {o->output.snapshot != NULL, "--snapshot"},
                  {o->output.study.advice, "--advice"}};
 
@@ -259,6 +263,23 @@ static int times_check(const struct replay_options *o, const char *what,
             return err_set(err, "%s is about memory, and %s has times alone",
                            wrong[i].name, what);
     return 0;
+}
+
+static int ask_times(const struct replay_options *o,
+                     const struct replay_profile *profile,
+                     const struct job_change *change, struct replayed *r,
+                     struct err *err)
+{
+    const struct replay_stages stages = {change ? change->name : NULL,
+                                         o->schedule, o->microbatches,
+                                         o->node_ranks};
+
+    if (!profile->why && o->memory.data_parallel && !change)
+        return replay_replicas(profile, r, err);
+    if (change && change->kind == CHANGE_STAGES)
+        return replay_stages(profile, &stages, r, err);
+    return change ? replay_changed(profile, change, o->second, r, err)
+                  : replay_profile(profile, r, err);
 }
 
 /* CHANGE is of the recording; NULL: it stays as it is. */
@@ -272,28 +293,24 @@ static int replay_times(const struct replay_options *o, const struct run *run,
         .gpu = imported && !o->gpu_asked ? NULL : o->gpu,
         .models = o->models,
         .without_profiler = o->without_profiler,
-        .data_parallel = o->data_parallel,
+        .data_parallel = o->memory.data_parallel,
         .average = o->average,
-        .output = &o->output,
+        .options = o->memory.options,
         .command = command,
         .invocation = o->invocation,
         .why = imported ? NULL
                         : "the memory of a changed job needs a run of the "
                           "changed script (`memsim run')"};
 
-    if (times_check(o, imported ? "an imported profile" : "a changed recording",
-                    err))
-        return CMD_RUN_FAILED;
-    if (imported && o->data_parallel && !change)
-        return replay_replicas(&profile, err);
-    if (change && change->kind == CHANGE_STAGES)
-        return replay_stages(&profile,
-                             &(struct replay_stages){change->name, o->schedule,
-                                                     o->microbatches,
-                                                     o->node_ranks},
-                             err);
-    return change ? replay_changed(&profile, change, o->second, err)
-                  : replay_profile(&profile, err);
+    struct replayed r = {.changed = NULL};
+    int status = CMD_RUN_FAILED;
+
+    if (!times_check(
+            o, imported ? "an imported profile" : "a changed recording", err) &&
+        !ask_times(o, &profile, change, &r, err))
+        status = replay_show(&profile, &r, &o->output, err);
+    replayed_fini(&r);
+    return status;
 }
 
 /* Options that say more about a change that is not asked for. */
@@ -319,9 +336,10 @@ static int replay_on_one(const struct replay_options *o, const struct run *run,
     struct gpu gpu;
 
     if ((o->gpu && gpu_load(o->gpu, &gpu, err)) ||
-        replay_memory_open(&m, o, run, o->gpu ? &gpu : NULL, command, err))
+        replay_memory_open(&m, &o->memory, run, o->gpu ? &gpu : NULL, command,
+                           err))
         return CMD_RUN_FAILED;
-    if (o->sweep)
+    if (o->memory.sweep)
         replay_report_sweep(&m.report);
     result->invocation = o->invocation;
     note_whole(result, run->traces[0].path);
@@ -395,21 +413,25 @@ int cmd_replay(int argc, char **argv)
         o.gpu_asked = o.gpu != NULL;
         if (!o.gpu)
             o.gpu = output_cluster_gpu(&o.output, NULL);
-        if (o.what_if && o.output.study.advice)
+        if (o.memory.what_if && o.output.study.advice)
             err_set(&err, "--what-if and --advice: one of them, please");
         else if (!recall(&o, &kept, operands.values[0], &err) &&
                  !output_check(&o.output, &err) &&
                  !output_check_input(&o.output, o.gpu, &err) &&
                  !output_check_input(&o.output, operands.values[0], &err) &&
                  !input_kind_check(operands.values[0], REPLAYED, &err) &&
-                 !run_find(&run, operands.values[0], &err))
+                 !run_find(&run, operands.values[0], &err)) {
+            const struct study_options study = output_study(&o.output);
+            o.memory.options = &study;
+            o.memory.settings_alone = replay_gpus_asked(o.gpu);
             status = replay(&o, &run, o.invocation + 1, &err);
+        }
         if (err.text[0])
             cmd_fail(status, &err);
         run_close(&run);
     }
     kept_options_fini(&kept);
-    free(o.confs);
+    free(o.memory.confs);
     free(o.invocation);
     return status;
 }

@@ -13,7 +13,7 @@
 #include "common/base/status.h"
 #include "common/base/xmalloc.h"
 #include "memsim/cli/input_run.h"
-#include "memsim/cli/replay_profile.h"
+#include "memsim/study/replay_profile.h"
 #include "memsim/study/scratch.h"
 #include "memsim/import/profile_write.h"
 #include "memsim/report/schema.h"
@@ -33,7 +33,7 @@ struct side {
     struct input_run input; /* of a run */
     struct run run;         /* of a profile */
     struct scratch scratch; /* that it was imported into */
-    struct result result;   /* of a profile */
+    struct replayed replayed; /* likewise */
 };
 
 static bool is_imported(const char *directory)
@@ -94,8 +94,8 @@ static int side_import(struct side *side, struct err *err)
 
 static int profile_open(struct side *side, struct err *err)
 {
-    static const struct output_options plain = {.quiet = true};
-    const struct replay_profile replay = {.run = &side->run, .output = &plain};
+    static const struct study_options plain = {0};
+    const struct replay_profile replay = {.run = &side->run, .options = &plain};
     struct stat st;
     bool directory = !stat(side->name, &st) && S_ISDIR(st.st_mode);
 
@@ -104,7 +104,7 @@ static int profile_open(struct side *side, struct err *err)
     if (run_open(&side->run, directory ? side->name : side->scratch.path, err))
         return -1;
     side->simulated = replay_is_simulated(side->run.traces[0].path);
-    return replay_profile_read(&replay, &side->result, err);
+    return replay_profile(&replay, &side->replayed, err);
 }
 
 static void side_close(struct side *side)
@@ -113,7 +113,7 @@ static void side_close(struct side *side)
         input_run_close(&side->input);
         return;
     }
-    result_fini(&side->result);
+    replayed_fini(&side->replayed);
     run_close(&side->run);
     scratch_remove(&side->scratch);
 }
@@ -133,7 +133,7 @@ static int side_open(struct side *side, const char *name, struct err *err)
 
 static const struct result *side_result(const struct side *side)
 {
-    return side->is_profile ? &side->result : &side->input.file.result;
+    return side->is_profile ? &side->replayed.result : &side->input.file.result;
 }
 
 static const char *side_title(const struct side *side)

@@ -39,8 +39,8 @@ static int check_options(const struct replay_options *o, struct err *err)
         bool given;
         const char *name;
     } wrong[] = {
-        {o->sweep, "--sweep"},
-        {o->conf_count > 1, "--alloc-conf (more than once)"},
+        {o->memory.sweep, "--sweep"},
+        {o->memory.conf_count > 1, "--alloc-conf (more than once)"},
         {o->output.study.advice, "--advice"},
         {to->html, "--html"},
         {to->perfetto, "--perfetto"},
@@ -131,7 +131,7 @@ static int add_gpu(struct making *m, size_t i, struct err *err)
 {
     struct replay_memory memory;
 
-    if (replay_memory_open(&memory, m->options, m->run, &m->gpus[i],
+    if (replay_memory_open(&memory, &m->options->memory, m->run, &m->gpus[i],
                            m->command, err))
         return -1;
     if (!m->steady)

@@ -3,7 +3,7 @@
 #ifndef MEMSIM_MEMSIM_CLI_REPLAY_GPUS_H
 #define MEMSIM_MEMSIM_CLI_REPLAY_GPUS_H
 
-#include "memsim/cli/replay_memory.h"
+#include "memsim/cli/replay_options.h"
 #include "memsim/run/run.h"
 
 /* Does --gpu name several: "all", or "l4,a10"? NULL: no. */

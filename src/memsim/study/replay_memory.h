@@ -1,43 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What `memsim replay` does with memory: recordings opened, replayed and timed
  * on one GPU. */
-#ifndef MEMSIM_MEMSIM_CLI_REPLAY_MEMORY_H
-#define MEMSIM_MEMSIM_CLI_REPLAY_MEMORY_H
+#ifndef MEMSIM_MEMSIM_STUDY_REPLAY_MEMORY_H
+#define MEMSIM_MEMSIM_STUDY_REPLAY_MEMORY_H
 
-#include "memsim/cli/output.h"
+#include "memsim/study/options.h"
 #include "memsim/study/replay_what_if.h"
 #include "memsim/report/replay_report.h"
 
 #define REPLAY_GPU "h100-sxm-80gb" /* of a snapshot, which names none */
 
-struct replay_options {
-    const char *gpu;
-    uint64_t memory_bytes;  /* 0: the GPU's */
-    const char *alloc_conf; /* the last; all are in `confs` */
-    const char *torch;
-    const char *sweep;
-    const char *what_if;
-    const char *second;
-    int addresses;
+struct memory_question {
+    uint64_t memory_bytes; /* 0: the GPU's */
+    const char *torch;     /* NULL: the recording's, as is what follows */
+    const char *sweep, *what_if;
+    int addresses; /* index in "recorded|linux|ascending" */
     double fail_above_percent;
-    const char *price;       /* file of --price; NULL: none */
-    double budget;           /* 0: none */
-    bool models, gpu_asked; /* --gpu was given, not a cluster's taken */
-    int without_profiler;
-    const char *average;
     uint32_t data_parallel; /* 0: as recorded */
-    uint32_t microbatches, node_ranks;
-    const char *schedule;
-    struct output_options output;
-    const char **confs;
+    const char **confs;     /* of the allocator; none: the recording's */
     size_t conf_count, conf_capacity;
-    char **invocation; /* the whole command line */
+    bool settings_alone; /* of the first of `confs`; nothing else is tried */
+    const struct study_options *options;
 };
 
 /* The recordings of a run, replayed on one GPU. Its report points into it, so
  * that it must not move. */
 struct replay_memory {
-    const struct replay_options *options;
+    const struct memory_question *question;
     struct recording *recordings;
     struct changed *changed; /* zeroed without --what-if */
     size_t count;
@@ -53,7 +42,7 @@ struct capability_set replay_memory_code(const char *path);
 /* Replays RUN on GPU; NULL: on the recording's, or a snapshot's stand-in.
  * Returns 0 with *M to be given to replay_memory_close, or -1 with
  * nothing to close. */
-int replay_memory_open(struct replay_memory *m, const struct replay_options *o,
+int replay_memory_open(struct replay_memory *m, const struct memory_question *q,
                        const struct run *run, const struct gpu *gpu,
                        char **command, struct err *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cli/replay_memory.h"
+#include "memsim/study/replay_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,6 @@
 #include "common/base/xmalloc.h"
 #include "memsim/advice/outlook.h"
 #include "memsim/study/job_time.h"
-#include "memsim/cli/replay_gpus.h"
 #include "memsim/report/growth_report.h"
 #include "memsim/report/law_report.h"
 #include "memsim/report/scan_read.h"
@@ -55,26 +54,26 @@ static int ask_least(struct recording *rec, struct err *err)
     return whatif_least(w, recording_capacity(rec), err);
 }
 
-static int ask(struct recording *rec, const struct replay_options *o,
+static int ask(struct recording *rec, const struct memory_question *q,
                struct err *err)
 {
     struct whatif *w = &rec->whatif;
     uint64_t least, most;
 
-    for (size_t i = 0; i < o->conf_count; i++)
-        if (whatif_add(w, o->confs[i], false, err))
+    for (size_t i = 0; i < q->conf_count; i++)
+        if (whatif_add(w, q->confs[i], false, err))
             return -1;
-    if (!o->conf_count && whatif_add(w, rec->info.alloc_conf, false, err))
+    if (!q->conf_count && whatif_add(w, rec->info.alloc_conf, false, err))
         return -1;
-    if (replay_gpus_asked(o->gpu))
+    if (q->settings_alone)
         return 0; /* a row for each GPU, of these settings */
-    if (!o->conf_count && is_wasteful(w) && whatif_advise(w, err))
+    if (!q->conf_count && is_wasteful(w) && whatif_advise(w, err))
         return -1;
     if (ask_least(rec, err))
         return -1;
-    if (!o->sweep)
+    if (!q->sweep)
         return 0;
-    if (sweep_parse(o->sweep, &least, &most, err))
+    if (sweep_parse(q->sweep, &least, &most, err))
         return -1;
     return whatif_sweep(w, w->rows[0].conf, least, most, err);
 }
@@ -83,10 +82,9 @@ static int ask(struct recording *rec, const struct replay_options *o,
  * Snapshots have no work. */
 static int time_all(struct replay_memory *m, struct err *err)
 {
-    const struct replay_options *o = m->options;
+    const struct memory_question *q = m->question;
     struct result *result = &m->report.result;
     struct study_members members = {.all = NULL};
-    const struct study_options study = output_study(&o->output);
     struct study_time time;
     struct gpu recorded;
     size_t rank = 0;
@@ -98,10 +96,11 @@ static int time_all(struct replay_memory *m, struct err *err)
         err->text[0] = '\0';
         return 0;
     }
-    if (study_time_init(&time, &study, m->has_gpu ? &m->gpu : &recorded, err))
+    if (study_time_init(&time, q->options, m->has_gpu ? &m->gpu : &recorded,
+                        err))
         return -1;
-    time.timeline.data_parallel = o->data_parallel;
-    time.changes_memory = o->what_if != NULL;
+    time.timeline.data_parallel = q->data_parallel;
+    time.changes_memory = q->what_if != NULL;
     for (size_t i = 0; i < m->count; i++)
         if (m->recordings[i].whatif.row_count)
             study_members_add(&members, &result->ranks[rank++], (uint32_t)i,
@@ -115,18 +114,17 @@ static int time_all(struct replay_memory *m, struct err *err)
 /* Takes what was in memory. */
 static void owners_take(struct replay_memory *m)
 {
-    const struct replay_options *o = m->options;
+    const struct memory_question *q = m->question;
     struct result *result = &m->report.result;
     struct err err = {""};
     size_t rank = 0;
 
-    if (o->what_if || o->torch || o->conf_count)
+    if (q->what_if || q->torch || q->conf_count)
         return;
     for (size_t i = 0; i < m->count; i++) {
         if (!m->recordings[i].whatif.row_count)
             continue;
-        if (replay_owners_take(&result->ranks[rank++], &m->recordings[i],
-                               &err))
+        if (replay_owners_take(&result->ranks[rank++], &m->recordings[i], &err))
             result_note(result, "what was in memory is not known: %s",
                         err.text);
     }
@@ -149,16 +147,15 @@ static void data_find(struct replay_memory *m)
 
 bool replay_memory_outlook(struct replay_memory *m)
 {
-    const struct replay_options *o = m->options;
+    const struct memory_question *q = m->question;
     struct result *result = &m->report.result;
     size_t rank = 0;
 
     owners_take(m);
-    result->job_steps = o->output.study.steps;
+    result->job_steps = q->options->steps;
     struct err ignored = {""}; /* output_check() has looked */
-    (void)law_wanted_parse(o->output.study.input_max, &result->wanted,
-                           &ignored);
-    if (o->output.study.worst_batch && m->count)
+    (void)law_wanted_parse(q->options->input_max, &result->wanted, &ignored);
+    if (q->options->worst_batch && m->count)
         data_find(m);
     for (size_t i = 0; i < m->count; i++)
         if (m->recordings[i].whatif.row_count)
@@ -172,7 +169,7 @@ int replay_memory_time(struct replay_memory *m, struct err *err)
 {
     if (time_all(m, err))
         return -1;
-    for (size_t i = 0; m->options->what_if && i < m->count; i++)
+    for (size_t i = 0; m->question->what_if && i < m->count; i++)
         if (m->recordings[i].whatif.row_count) {
             replay_what_if_time(&m->report.result, &m->changed[i]);
             break;
@@ -183,16 +180,16 @@ int replay_memory_time(struct replay_memory *m, struct err *err)
 static int open_one(struct replay_memory *m, size_t i, char *path,
                     const struct recording_options *ro, struct err *err)
 {
-    const struct replay_options *o = m->options;
+    const struct memory_question *q = m->question;
     struct recording *rec = &m->recordings[i];
 
     if (recording_open(rec, path, ro, err))
         return -1;
     if (!recording_is_used(rec))
         return 0;
-    if (o->what_if && changed_apply(&m->changed[i], rec, o->what_if, err))
+    if (q->what_if && changed_apply(&m->changed[i], rec, q->what_if, err))
         return -1;
-    return ask(rec, o, err);
+    return ask(rec, q, err);
 }
 
 static void close_recordings(struct replay_memory *m)
@@ -253,21 +250,21 @@ struct capability_set replay_memory_code(const char *path)
     return code;
 }
 
-int replay_memory_open(struct replay_memory *m, const struct replay_options *o,
+int replay_memory_open(struct replay_memory *m, const struct memory_question *q,
                        const struct run *run, const struct gpu *gpu,
                        char **command, struct err *err)
 {
     const char *first = run->traces[0].path;
 
-    *m = (struct replay_memory){.options = o, .count = run->count};
+    *m = (struct replay_memory){.question = q, .count = run->count};
     if (find_gpu(m, gpu, first, err))
         return -1;
     const struct recording_options ro = {
-        .torch = o->torch,
+        .torch = q->torch,
         .gpu = m->has_gpu ? &m->gpu : NULL,
-        .memory_bytes = o->memory_bytes,
-        .modelled = o->addresses > 0,
-        .addresses = o->addresses == 2 ? VASPACE_ASCENDING : VASPACE_CHUNKS};
+        .memory_bytes = q->memory_bytes,
+        .modelled = q->addresses > 0,
+        .addresses = q->addresses == 2 ? VASPACE_ASCENDING : VASPACE_CHUNKS};
     m->recordings = xcalloc(m->count, sizeof *m->recordings);
     m->changed = xcalloc(m->count, sizeof *m->changed);
     for (size_t i = 0; i < m->count; i++)
@@ -276,7 +273,7 @@ int replay_memory_open(struct replay_memory *m, const struct replay_options *o,
             return -1;
         }
     replay_report_init(&m->report, m->recordings, m->count, &m->gpu,
-                       o->fail_above_percent, command);
+                       q->fail_above_percent, command);
     m->report.result.code = replay_memory_code(first);
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cli/replay_changed.h"
+#include "memsim/study/replay_changed.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/status.h"
 #include "common/base/xmalloc.h"
 #include "memsim/change/buckets.h"
 #include "memsim/change/layers.h"
@@ -40,7 +39,7 @@ struct changing {
     struct layers_report layers;
     struct sizes_report sizes;
     struct precision_report precision;
-    bool buckets; /* of DDP: made again */
+    bool buckets;    /* of DDP: made again */
     bool is_profile; /* not a recording of ours */
 };
 
@@ -284,35 +283,32 @@ static int second_open(struct changing *g, const char *text,
 }
 
 static int change_and_play(const struct replay_profile *p, struct changing *g,
-                           struct err *err)
+                           struct replayed *r, struct err *err)
 {
     struct scratch scratch;
-    int status = CMD_RUN_FAILED;
 
     if (scratch_make(&scratch, err))
-        return CMD_RUN_FAILED;
-    if (!traces_change(g, p->run, scratch.path, err)) {
-        char *changed = describe(g);
-        status = replay_profile_changed(p, scratch.path, changed, note_change,
-                                        g, err);
-        free(changed);
-    }
+        return -1;
+    int rc = traces_change(g, p->run, scratch.path, err);
+    if (!rc)
+        rc = replay_profile_changed(p, scratch.path, describe(g), note_change,
+                                    g, r, err);
     scratch_remove(&scratch);
-    return status;
+    return rc;
 }
 
 int replay_changed(const struct replay_profile *p,
                    const struct job_change *change, const char *second,
-                   struct err *err)
+                   struct replayed *r, struct err *err)
 {
     struct changing g = {.change = change, .is_profile = !p->why};
-    int status = CMD_RUN_FAILED;
-
     bool sized = change->kind == CHANGE_SIZE;
+    int rc = -1;
+
     if (!sized && second)
         err_set(err, "--second is for --change with hidden, seq or batch");
     else if (!sized || !second_open(&g, second, p->run, err))
-        status = change_and_play(p, &g, err);
+        rc = change_and_play(p, &g, r, err);
     run_close(&g.second);
-    return status;
+    return rc;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cli/replay_replicas.h"
+#include "memsim/study/replay_replicas.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "common/base/status.h"
 #include "common/base/xmalloc.h"
 #include "memsim/change/replicas.h"
 #include "memsim/study/scratch.h"
@@ -27,7 +26,7 @@ void replay_replicas_note(struct result *result, const void *what)
 }
 
 static int change_and_play(const struct replay_profile *p, const char *to,
-                           struct err *err)
+                           struct replayed *r, struct err *err)
 {
     const struct replicas replicas = {p->data_parallel, 0};
     struct replay_profile alone = *p;
@@ -35,29 +34,27 @@ static int change_and_play(const struct replay_profile *p, const char *to,
     char path[PATH_MAX];
 
     run_trace_path(to, 0, path, sizeof path);
-    if (replicas_change(&replicas, p->run->traces[0].path, path, &report,
-                        err))
-        return CMD_RUN_FAILED;
+    if (replicas_change(&replicas, p->run->traces[0].path, path, &report, err))
+        return -1;
     if (report.collectives)
-        return replay_profile(p, err);
+        return replay_profile(p, r, err);
     alone.data_parallel = 0; /* the collectives have the width */
     char *changed = xasprintf("DistributedDataParallel on %" PRIu32 " GPUs",
                               p->data_parallel);
-    int status = replay_profile_changed(&alone, to, changed,
-                                        replay_replicas_note, &report, err);
-    free(changed);
-    return status;
+    return replay_profile_changed(&alone, to, changed, replay_replicas_note,
+                                  &report, r, err);
 }
 
-int replay_replicas(const struct replay_profile *p, struct err *err)
+int replay_replicas(const struct replay_profile *p, struct replayed *r,
+                    struct err *err)
 {
     struct scratch scratch;
 
     if (p->run->count > 1)
-        return replay_profile(p, err);
+        return replay_profile(p, r, err);
     if (scratch_make(&scratch, err))
-        return CMD_RUN_FAILED;
-    int status = change_and_play(p, scratch.path, err);
+        return -1;
+    int rc = change_and_play(p, scratch.path, r, err);
     scratch_remove(&scratch);
-    return status;
+    return rc;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cli/replay_profile.h"
+#include "memsim/study/replay_profile.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +10,12 @@
 #include "common/base/xmalloc.h"
 #include "common/trace/trace_read.h"
 #include "fits/cost_fit.h"
-#include "memsim/cli/output_files.h"
 #include "memsim/study/job_time.h"
 #include "memsim/import/profile_write.h"
 #include "memsim/report/time_report.h"
 #include "memsim/run/ranks.h"
 
 #define DEFAULT_GPU "h100-sxm-80gb"
-#define STEPS_SHOWN 8 /* of each rank */
 #define UNMODELLED  0.1 /* a larger share of the time makes it unknown */
 
 /* Does a SETTING at the head of the trace PATH say so? */
@@ -33,8 +30,7 @@ static bool head_says(const char *path,
     if (trace_reader_open(&reader, path, &err))
         return false;
     while (!found && trace_reader_next(&reader, &item, &err) > 0 &&
-           (item.head.kind == TRACE_PROCESS ||
-            item.head.kind == TRACE_SETTING))
+           (item.head.kind == TRACE_PROCESS || item.head.kind == TRACE_SETTING))
         found = says(&item);
     trace_reader_close(&reader);
     return found;
@@ -103,8 +99,9 @@ static int find_gpu(const struct replay_profile *p, struct gpu *gpu,
     if (p->gpu || known)
         return 0;
     if (p->models)
-        return err_set(err, "%s", "--models needs a GPU of the catalogue; give "
-                                  "--gpu (`memsim gpus' lists them)");
+        return err_set(err, "%s",
+                       "--models needs a GPU of the catalogue; give "
+                       "--gpu (`memsim gpus' lists them)");
     if (gpu_load(DEFAULT_GPU, gpu, err))
         return -1;
     snprintf(gpu->device_name, sizeof gpu->device_name,
@@ -125,14 +122,13 @@ static int read_ranks(const struct replay_profile *p, struct result *result,
                       const struct gpu *own, struct err *err)
 {
     struct price_options prices;
-    const struct study_options study = output_study(p->output);
     struct study_time time;
     void *image = NULL;
     struct study_members members = {.all = NULL};
     struct run_ranks ranks;
     int rc;
 
-    if (study_time_init(&time, &study, &result->gpu, err))
+    if (study_time_init(&time, p->options, &result->gpu, err))
         return -1;
     time.timeline.models = uses_models(p);
     if (own->name[0] && !time.timeline.models) {
@@ -163,108 +159,15 @@ static int read_ranks(const struct replay_profile *p, struct result *result,
     return rc;
 }
 
-struct errors {
-    double sum, worst; /* relative, without sign */
-    size_t count;
-};
-
-static void errors_add(struct errors *e, const struct timing_step *s,
-                       double *difference)
-{
-    *difference = (double)s->duration_ns / (double)s->measured_ns - 1;
-    e->sum += fabs(*difference);
-    e->worst = fmax(e->worst, fabs(*difference));
-    e->count++;
-}
-
-static void print_rank(const struct result_rank *rank, struct errors *errors,
-                       FILE *out)
-{
-    for (size_t i = 0; rank->timing && i < rank->timing->step_count; i++) {
-        const struct timing_step *s = &rank->timing->steps[i];
-        double difference;
-
-        if (!s->measured_ns)
-            continue;
-        errors_add(errors, s, &difference);
-        if (i < STEPS_SHOWN)
-            fprintf(out, "  %4u  %4zu  %10.3f ms  %10.3f ms  %+7.2f%%\n",
-                    rank->rank, i, (double)s->measured_ns / 1e6,
-                    (double)s->duration_ns / 1e6, 100 * difference);
-        else if (i == STEPS_SHOWN)
-            fprintf(out, "  %4u  ... %zu more steps; --json has all\n",
-                    rank->rank, rank->timing->step_count - i);
-    }
-}
-
-static void print_title(const struct replay_profile *p,
-                        const struct result *result, FILE *out)
-{
-    fprintf(out, "memsim: %s of %zu rank%s, %s, ",
-            p->why ? "a recording" : "a profile", p->run->count,
-            p->run->count == 1 ? "" : "s", result->gpu.device_name);
-    if (p->changed)
-        fprintf(out, "with %s\n", p->changed);
-    else
-        fprintf(out, "replayed with %s\n",
-                p->output->study.change || p->output->study.scale ? "changes"
-                : uses_models(p)  ? "the cost models' times"
-                : is_simulated(p) ? "memsim's own times"
-                : p->gpu          ? "the measured times, scaled"
-                                  : "the measured durations");
-    if (p->why)
-        fprintf(out, "  times alone: %s\n", p->why);
-}
-
-static bool is_measured(const struct result *result)
-{
-    const struct timing *t = time_slowest(result);
-
-    for (size_t i = 0; t && i < t->step_count; i++)
-        if (t->steps[i].measured_ns)
-            return true;
-    return false;
-}
-
-static void print_steps(const struct result *result, FILE *out)
-{
-    struct errors errors = {0};
-
-    if (!is_measured(result))
-        return;
-    fprintf(out, "  %4s  %4s  %13s  %13s  %8s\n", "rank", "step", "measured",
-            "replayed", "error");
-    for (size_t i = 0; i < result->rank_count; i++)
-        print_rank(&result->ranks[i], &errors, out);
-    if (errors.count)
-        fprintf(out, "  error of %zu steps: mean %.2f%%, worst %.2f%%\n",
-                errors.count, 100 * errors.sum / (double)errors.count,
-                100 * errors.worst);
-    if (time_slowest(result))
-        time_measured_write(time_slowest(result), out);
-}
-
-static void print_summary(const struct replay_profile *p,
-                          const struct result *result, FILE *out)
-{
-    const struct time_style style = {"", "", p->output->verbose, 0};
-
-    print_title(p, result, out);
-    print_steps(result, out);
-    time_text_write_step(result, out);
-    time_text_write(result, &style, out);
-    for (size_t i = 0; i < result->note_count; i++)
-        fprintf(out, "  note: %s\n", result->notes[i]);
-}
-
 /* Is what is replayed another job, or another machine, than was measured? */
-static bool is_edited(const struct replay_profile *p, const struct gpu *own)
+static bool is_edited(const struct replay_profile *p, const struct replayed *r,
+                      const struct gpu *own)
 {
-    const struct output_options *o = p->output;
+    const struct study_options *o = p->options;
 
-    return p->changed || own->name[0] || p->models || p->without_profiler ||
-           p->data_parallel || o->study.change || o->study.scale ||
-           o->study.host_speed || o->study.cluster || o->study.stragglers;
+    return r->changed || own->name[0] || p->models || p->without_profiler ||
+           p->data_parallel || o->change || o->scale || o->host_speed ||
+           o->cluster || o->stragglers;
 }
 
 /* A changed job was not measured. */
@@ -296,9 +199,17 @@ static void times_doubt(struct result *result)
     result->exit_status = CMD_RUN_UNKNOWN;
 }
 
-int replay_profile_read(const struct replay_profile *p, struct result *result,
-                        struct err *err)
+void replayed_fini(struct replayed *r)
 {
+    result_fini(&r->result);
+    free(r->changed);
+    *r = (struct replayed){.changed = NULL};
+}
+
+int replay_profile(const struct replay_profile *p, struct replayed *r,
+                   struct err *err)
+{
+    struct result *result = &r->result;
     struct gpu own;
 
     *result = (struct result){.command = p->command,
@@ -307,60 +218,34 @@ int replay_profile_read(const struct replay_profile *p, struct result *result,
                               .verdict = VERDICT_UNKNOWN,
                               .why = p->why ? p->why
                                             : "a profile has no memory calls"};
+    r->ranks = p->run->count;
+    r->models = uses_models(p);
+    r->simulated = is_simulated(p);
     if (find_gpu(p, &result->gpu, &own, err) ||
         read_ranks(p, result, &own, err))
         return -1;
-    if (is_simulated(p))
+    if (r->simulated)
         result_note(result, SIMULATED_NOTE, "the profile");
     times_doubt(result);
-    if (is_edited(p, &own))
+    if (is_edited(p, r, &own))
         measured_forget(result);
     return 0;
 }
 
-int replay_profile_show(const struct replay_profile *p,
-                        const struct result *result, struct err *err)
-{
-    static const struct output_writers writers = {&report_json, &report_html,
-                                                  &report_perfetto, NULL};
-    FILE *out = output_summary_stream(p->output);
-
-    if (!p->output->quiet)
-        print_summary(p, result, out);
-    return output_files(p->output, &writers, result, err)
-               ? CMD_RUN_FAILED
-               : result->exit_status;
-}
-
-int replay_profile(const struct replay_profile *p, struct err *err)
-{
-    int status = CMD_RUN_FAILED;
-    struct result result;
-
-    if (!replay_profile_read(p, &result, err))
-        status = replay_profile_show(p, &result, err);
-    result_fini(&result);
-    return status;
-}
-
 int replay_profile_changed(const struct replay_profile *p, const char *path,
-                           const char *changed, replay_note *note,
-                           const void *what, struct err *err)
+                           char *changed, replay_note *note, const void *what,
+                           struct replayed *r, struct err *err)
 {
     struct replay_profile as = *p;
     struct run run;
-    struct result result;
-    int status = CMD_RUN_FAILED;
+    int rc = -1;
 
     as.run = &run;
-    as.changed = changed;
-    if (!run_open(&run, path, err)) {
-        if (!replay_profile_read(&as, &result, err)) {
-            note(&result, what);
-            status = replay_profile_show(&as, &result, err);
-        }
-        result_fini(&result);
+    r->changed = changed;
+    if (!run_open(&run, path, err) && !replay_profile(&as, r, err)) {
+        note(&r->result, what);
+        rc = 0;
     }
     run_close(&run);
-    return status;
+    return rc;
 }

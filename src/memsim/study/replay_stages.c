@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cli/replay_stages.h"
+#include "memsim/study/replay_stages.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -8,14 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/status.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "fits/cluster.h"
 #include "memsim/change/pipe_join.h"
 #include "memsim/change/replicas.h"
 #include "memsim/change/stages.h"
-#include "memsim/cli/replay_replicas.h"
+#include "memsim/study/replay_replicas.h"
 #include "memsim/study/scratch.h"
 
 static void path_in(void *context, uint32_t rank, char *path, size_t size)
@@ -31,9 +30,9 @@ static int node_width(const struct replay_profile *p, uint32_t *width,
     struct cluster cluster;
 
     *width = 0;
-    if (!p->output->study.cluster)
+    if (!p->options->cluster)
         return 0;
-    if (cluster_load(p->output->study.cluster, &cluster, err))
+    if (cluster_load(p->options->cluster, &cluster, err))
         return -1;
     *width = cluster.gpus_per_node;
     cluster_fini(&cluster);
@@ -58,12 +57,12 @@ static char *layers_text(const struct stages_report *r)
 static char *describe(const struct stages_report *r)
 {
     char *layers = layers_text(r);
-    char *text = xasprintf("%" PRIu32 " stages (%s layers%s%s) on %" PRIu32
-                           " ranks, %s, %" PRIu32 " microbatches",
-                           r->split.stages, layers,
-                           *r->prefix ? " of " : ", by repetition", r->prefix,
-                           r->split.ranks, pipe_schedule_name(r->kind),
-                           r->microbatches);
+    char *text =
+        xasprintf("%" PRIu32 " stages (%s layers%s%s) on %" PRIu32
+                  " ranks, %s, %" PRIu32 " microbatches",
+                  r->split.stages, layers,
+                  *r->prefix ? " of " : ", by repetition", r->prefix,
+                  r->split.ranks, pipe_schedule_name(r->kind), r->microbatches);
 
     free(layers);
     return text;
@@ -86,8 +85,8 @@ static void note_row(struct result *result, const struct stages_report *r,
         snprintf(held, sizeof held, "%" PRIu64 " parameters; ",
                  row->parameters);
     result_note(result,
-                "stage %" PRIu32 ", rank %" PRIu32
-                ": %sat most %" PRIu32 " microbatches in flight%s%s",
+                "stage %" PRIu32 ", rank %" PRIu32 ": %sat most %" PRIu32
+                " microbatches in flight%s%s",
                 stage, row->rank, held, row->in_flight, left, sent);
 }
 
@@ -202,7 +201,8 @@ static char *describe_all(const struct replay_profile *p,
 }
 
 int replay_stages(const struct replay_profile *p,
-                  const struct replay_stages *stages, struct err *err)
+                  const struct replay_stages *stages, struct replayed *r,
+                  struct err *err)
 {
     struct stages_change change = {.stages = stages->stages,
                                    .schedule = stages->schedule,
@@ -211,22 +211,19 @@ int replay_stages(const struct replay_profile *p,
     struct made made = {.replicas = {.steps = 0}};
     struct replay_profile alone = *p;
     struct scratch scratch;
-    int status = CMD_RUN_FAILED;
 
     if ((!change.node_ranks && node_width(p, &change.node_ranks, err)) ||
         scratch_make(&scratch, err))
-        return CMD_RUN_FAILED;
+        return -1;
     int rc = change_all(p->run, &change, scratch.path, &made.stages, err);
     if (!rc && !p->why && p->data_parallel) {
         alone.data_parallel = 0; /* the collectives have the width */
         rc = replicas_make(p, scratch.path, &made, err);
     }
-    if (!rc) {
-        char *changed = describe_all(p, &made);
-        status = replay_profile_changed(&alone, scratch.path, changed, note_all,
-                                        &made, err);
-        free(changed);
-    }
+    if (!rc)
+        rc =
+            replay_profile_changed(&alone, scratch.path, describe_all(p, &made),
+                                   note_all, &made, r, err);
     scratch_remove(&scratch);
-    return status;
+    return rc;
 }
