@@ -102,6 +102,22 @@ TEST(what_backward_finds_alive_is_an_activation)
     attribution_destroy(a);
 }
 
+TEST(what_is_freed_behind_the_programs_end_was_kept)
+{
+    struct build b = start();
+
+    put_alloc(&b, A, 1024, 0, TRACE_PHASE_INIT);
+    put_alloc(&b, A + 4096, 512, 0, TRACE_PHASE_INIT);
+    put_free(&b, A + 4096, 512);
+    BUILD(&b, PHASE, .phase = TRACE_PHASE_INIT); /* once more: the end */
+    put_free(&b, A, 1024);
+    struct attribution *a = attribution_of(&b);
+    CHECK_UINT(a->at_peak.bytes[TRACE_CATEGORY_OTHER], 1024);
+    CHECK_UINT(a->at_peak.bytes[TRACE_CATEGORY_TEMPORARY], 512);
+    CHECK_UINT(a->phase_count, 1);
+    attribution_destroy(a);
+}
+
 TEST(a_claim_files_a_block_anew_as_of_its_birth)
 {
     struct build b = start();

@@ -525,6 +525,7 @@ def _finish():
             if gradient is not None:
                 _tell(gradient, known.id, GRADIENT, _name(name))
         known.ref = _gone  # whose call would find nothing of ours any more
+    _core.memsim_tag_end()
 
 
 def _at_exit():

@@ -337,12 +337,16 @@ static void on_module_enter(struct attribute *a, const struct trace_item *item)
                       (uint32_t)trace_as_module_enter(item)->module);
 }
 
-/* What the phase that ends leaves behind is what it was there for. */
+/* What the phase that ends leaves behind is what it was there for. The same phase
+ * again is the program's end: what an interpreter frees behind it was kept. */
 static void on_phase(struct attribute *a, const struct trace_item *item)
 {
     uint64_t phase = trace_as_phase(item)->phase;
 
     if (phase >= TRACE_PHASE_COUNT)
+        return;
+    a->phase_count++;
+    if (a->told && phase == a->phase)
         return;
     a->told = true;
     if (phase == TRACE_PHASE_BACKWARD)
@@ -350,7 +354,6 @@ static void on_phase(struct attribute *a, const struct trace_item *item)
     if (a->phase == TRACE_PHASE_OPTIMIZER)
         list_refile(a, &a->stepping, TRACE_CATEGORY_OPTIMIZER);
     a->phase = (enum trace_phase_kind)phase;
-    a->phase_count++;
     for (size_t i = 0; i < ATTRIBUTE_DEVICES; i++) {
         struct card_use *card = &a->cards[i];
         if (!card->now.ordinal && i)

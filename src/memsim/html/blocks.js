@@ -34,7 +34,7 @@ function livesOnAxis({born, died, born_ns: bornNs, died_ns: diedNs, bytes,
   for (let i = 0; i < born.length; i++) {
     const from = placeOf(born[i], bornNs[i]);
     const to = died[i] < 0 ? axis.highest : placeOf(died[i], diedNs[i]);
-    if (to > from)
+    if (to > from || died[i] < 0) // the last event has no width
       lives.push({i, from, to, bytes: bytes[i], color: colorAt(i)});
   }
   return lives.sort((a, b) => a.from - b.from);

@@ -80,6 +80,12 @@ static void modules_record(void)
     RECORD(PHASE, .phase = atomic_load(&current_phase));
 }
 
+void memsim_tag_end(void)
+{
+    if (started)
+        RECORD(PHASE, .phase = atomic_load(&current_phase));
+}
+
 static void phase_set(uint32_t phase)
 {
     if (atomic_exchange_explicit(&current_phase, phase, memory_order_relaxed) !=

@@ -39,6 +39,8 @@ void tag_text(char *text, size_t bytes);
  * NAME, from memsim_name, is its name there: "weight", or of an optimizer's
  * state "exp_avg of weight". */
 CORE_API void memsim_tag_start(void);
+/* The program is at its end: its phase is recorded once more. */
+CORE_API void memsim_tag_end(void);
 CORE_API void memsim_tag_module(uint32_t id, uint32_t root, const char *name);
 CORE_API void memsim_tag_enter(uint32_t id);
 CORE_API void memsim_tag_leave(uint32_t id);
