@@ -172,7 +172,7 @@ TEST(a_fit_that_was_written_prices_as_the_fit)
     char path[] = "/tmp/memsim-ops-XXXXXX";
 
     close(mkstemp(path));
-    write_table(path, &law, 800);
+    write_table(path, &law, 300);
     fit_table(path, &ops, &fit);
     fit_ops_run(&ops, fit.gpu, &fit.limits, 1, &again);
     char *text = fit_text(&fit), *same = fit_text(&again);
