@@ -25,9 +25,10 @@ MAKEFLAGS += -j$(shell nproc)
 endif
 
 # Knobs: DEBUG=1 (no optimisation), SAN=address,undefined (a build of its own:
-# give O=), V=1 (whole command lines), COMPUTE=0 (no kernel is carried out)
+# give O=), COVERAGE=1 (as well), V=1 (whole command lines), COMPUTE=0 (no kernel
+# is carried out)
 Q        := $(if $(V),,@)
-OPT      := $(if $(DEBUG),-O0 -g3,-O2 -g)
+OPT      := $(if $(DEBUG),-O0 -g3,$(if $(COVERAGE),-O1 --coverage -fprofile-update=atomic,-O2 -g))
 # What UBSan finds ends the program: a test, a fuzzer or the job fails by it.
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer \
               $(if $(findstring undefined,$(SAN)),-fno-sanitize-recover=undefined))
@@ -36,7 +37,7 @@ WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 CPPFLAGS += -D_GNU_SOURCE -Isrc -I$(O)/gen
 CFLAGS    = $(OPT) -std=gnu11 $(WARN) $(SANFLAGS) $(EXTRA_CFLAGS)
 PIC      := -fPIC -fvisibility=hidden -fno-semantic-interposition \
-            $(if $(SAN),,-flto=auto) -ftls-model=initial-exec
+            $(if $(SAN)$(COVERAGE),,-flto=auto) -ftls-model=initial-exec
 # GSL only for commfit: memsim would be under its licence.
 LIBS     := -Wl,--as-needed -lcjson -lz -lyajl -lsqlite3 -lm -lpthread $(EXTRA_LIBS)
 GSL      := -Wl,--as-needed -lgsl -lgslcblas
@@ -167,6 +168,17 @@ asan-build:
 
 asan-programs: programs capture $(call tests,unit) $(call tests,capture)
 
+## coverage: the share of the sources' lines that GROUPS of tests run, by folder,
+## into doc/evidence/coverage.md
+GROUPS ?= unit capture cli process replay fit
+coverage:
+	@find build-coverage -name '*.gcda' -delete 2>/dev/null || true
+	@$(MAKE) --no-print-directory O=build-coverage COVERAGE=1 coverage-programs
+	-MEMSIM_WARM= tests/run --build build-coverage --venv $(VENV) $(GROUPS)
+	@tools/coverage build-coverage --of "$(GROUPS)" --write doc/evidence/coverage.md
+
+coverage-programs: all standin $(COLUMNS) $(call tests,unit) $(call tests,capture)
+
 TORCH ?= 2.11.0
 
 ## test: everything, real torch included; sets up what it needs
@@ -289,7 +301,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile src/capture/capture.mk
 
-.PHONY: kernels format all programs standin check asan asan-build asan-programs test test-programs test-environments demo lint fuzz fuzz-alloc fuzz-values faults install install-memsim install-commfit wheel deb docs clean help FORCE
+.PHONY: kernels format all programs standin check coverage coverage-programs asan asan-build asan-programs test test-programs test-environments demo lint fuzz fuzz-alloc fuzz-values faults install install-memsim install-commfit wheel deb docs clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -type f -name '*.d' 2>/dev/null)
