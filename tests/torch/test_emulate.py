@@ -428,7 +428,7 @@ def it_ends_in_time_and_says_what_it_left_out():
         took = time.monotonic() - start
         jobs = json.loads(packed(folder, "out/jobs.json").popitem()[1])
         size = pathlib.Path(f"{folder}/out.tar.gz").stat().st_size
-    assert took < 18 + 40, took  # this machine may be busy
+    assert took < 18 + 100, took  # this machine may be busy
     assert size < 60 << 20, size
     # it begins none in its last 15 s
     left_out = re.findall("no time for (.*)", said)
