@@ -41,6 +41,8 @@ PIC      := -fPIC -fvisibility=hidden -fno-semantic-interposition \
 # GSL only for commfit: memsim would be under its licence.
 LIBS     := -Wl,--as-needed -lcjson -lz -lyajl -lsqlite3 -lm -lpthread $(EXTRA_LIBS)
 GSL      := -Wl,--as-needed -lgsl -lgslcblas
+# Of the programs, whose code is also that of libmemsim-study.so.
+SHARED   := -fPIC -fvisibility=hidden -fno-semantic-interposition
 MIMALLOC := $(if $(SAN),,-Wl,--no-as-needed -lmimalloc)
 
 COMMON  := $(wildcard src/common/*/*.c)
@@ -51,17 +53,24 @@ MEMSIM  := $(filter-out src/memsim/cli/main.c,$(wildcard src/memsim/*/*.c))
 FITTING := $(wildcard src/shapes/*.c src/fitting/*.c src/opfit/*.c)
 COMMFIT := $(filter-out src/commfit/main.c,$(wildcard src/commfit/*.c))
 CORE    := $(patsubst %.c,$(O)/%.o,$(COMMON) $(KERNELS) $(RUNTIME) $(FITS) $(MEMSIM) $(FITTING) $(COMMFIT))
+STUDY   := $(if $(SAN),,$(O)/lib/memsim/libmemsim-study.so)
+STUDY_CALLS := $(addprefix memsim_study_,version report replay diff free)
 PROGRAMS := $(O)/bin/memsim $(O)/bin/commfit
 tests    = $(patsubst %.c,$(O)/%,$(wildcard tests/$1/*.c))
 
-all: programs capture $(O)/share/schema.json $(O)/man/memsim-json.5
+all: programs capture $(STUDY) $(O)/share/schema.json $(O)/man/memsim-json.5
 programs: $(PROGRAMS)
 
 include src/capture/capture.mk
 
-$(O)/%.o: %.c
+$(O)/%.o: %.c $(O)/gen/shared-flags
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SHARED) -MMD -MP -c -o $@ $<
+
+# Objects of before libmemsim-study.so are compiled again.
+$(O)/gen/shared-flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(SHARED)' | cmp -s - $@ || echo '$(SHARED)' >$@
 
 # Written again only for another version: version.o then follows.
 $(O)/gen/memsim_version.h: FORCE
@@ -99,6 +108,13 @@ $(O)/bin/commfit: LIBS := $(GSL) $(LIBS)
 $(PROGRAMS): $(O)/libcore.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(O)/libcore.a $(MIMALLOC) $(LIBS) $(HARDEN)
+
+# The answers of memsim's commands, for other programs. Sanitizers are of a
+# program: there it is not built.
+$(STUDY): src/memsim/library/exports.map $(O)/libcore.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -shared -o $@-t -Wl,-Bsymbolic,--version-script=$< \
+	    $(STUDY_CALLS:%=-Wl,-u,%) $(O)/libcore.a $(LIBS) $(HARDEN) && mv $@-t $@
 
 $(O)/tests/unit/%: tests/unit/%.c $(O)/libcore.a
 	@mkdir -p $(@D)
@@ -258,7 +274,7 @@ install-memsim: all
 	    share/man/man1 share/man/man5 share/bash-completion/completions \
 	    share/zsh/site-functions share/fish/vendor_completions.d)
 	install $(O)/bin/memsim $(DESTDIR)$(PREFIX)/bin
-	install $(CAPTURE) $(DESTDIR)$(PREFIX)/lib/memsim
+	install $(CAPTURE) $(STUDY) $(DESTDIR)$(PREFIX)/lib/memsim
 	install $(filter-out $(EMULATE_LIB)/%,$(REAL)) $(DESTDIR)$(PREFIX)/lib/memsim/real
 	install $(filter $(EMULATE_LIB)/%,$(REAL)) $(DESTDIR)$(PREFIX)/lib/memsim/real/emulate
 	install -m 644 $(PY_REAL) $(DESTDIR)$(PREFIX)/lib/memsim/real/py
@@ -268,7 +284,7 @@ install-memsim: all
 	install -m 644 $(SEARCH) $(DESTDIR)$(PREFIX)/lib/memsim/search
 	install -m 644 $(ADMIT) $(DESTDIR)$(PREFIX)/lib/memsim/admit
 	install -m 644 data/gpus/*.json $(DESTDIR)$(PREFIX)/share/memsim/gpus
-	install -m 644 src/timeline/memsim_delay.h $(DESTDIR)$(PREFIX)/share/memsim/include
+	install -m 644 src/timeline/memsim_delay.h src/memsim/library/memsim_study.h $(DESTDIR)$(PREFIX)/share/memsim/include
 	install -m 644 $(wildcard data/clusters/*.json) $(DESTDIR)$(PREFIX)/share/memsim/clusters
 	install -m 644 $(wildcard fits/*.json) $(DESTDIR)$(PREFIX)/share/memsim/fits
 	install -m 644 $(wildcard fits/ops/*.json) $(DESTDIR)$(PREFIX)/share/memsim/fits/ops

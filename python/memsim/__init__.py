@@ -6,5 +6,7 @@
     print(result.verdict, result.peak_used_bytes)
 """
 from memsim.api import MemsimError, Result, load, run, version
+from memsim.study import diff, replay, report
 
-__all__ = ["MemsimError", "Result", "load", "run", "version"]
+__all__ = ["MemsimError", "Result", "diff", "load", "replay", "report", "run",
+           "version"]

@@ -17,6 +17,7 @@ static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
 static delay_function *asked;
 static char crash[256];
+/* Of each thread that asks. */
 static __thread sigjmp_buf back;
 static __thread volatile sig_atomic_t inside;
 static struct sigaction before[CRASHES];

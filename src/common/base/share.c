@@ -8,15 +8,28 @@
 #include <string.h>
 #include <unistd.h>
 
-/* From the directory of the running program. */
+/* From the directory of the running program, or of share_beside(). */
 static const char *const places[] = {
-    "../share/memsim", /* PREFIX/bin */
-    "../../data",      /* build/bin */
-    "../../../data",   /* build/tests/unit */
+    "../share/memsim",    /* PREFIX/bin */
+    "../../share/memsim", /* PREFIX/lib/memsim */
+    "../../data",         /* build/bin */
+    "../../../data",      /* build/tests/unit, build/lib/memsim */
 };
+
+/* In place of the running program's; "": that one. */
+static char beside[PATH_MAX];
+
+void share_beside(const char *directory)
+{
+    snprintf(beside, sizeof beside, "%s", directory);
+}
 
 static int program_directory(char directory[PATH_MAX])
 {
+    if (*beside) {
+        memcpy(directory, beside, sizeof beside);
+        return 0;
+    }
     ssize_t length = readlink("/proc/self/exe", directory, PATH_MAX - 1);
 
     if (length <= 0)

@@ -17,6 +17,10 @@ struct err;
  * reads the environment. */
 int share_path(const char *sub, char *path, size_t size, struct err *err);
 
+/* A library's data lies beside DIRECTORY, its own, and not beside the program
+ * that loads it. */
+void share_beside(const char *directory);
+
 /* A user names a catalogue's file, "h100-sxm-80gb", or gives one of his own:
  * it has a slash or ends in ".json". */
 bool share_is_path(const char *name_or_path);

@@ -6,7 +6,7 @@
 #include "common/base/xmalloc.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/compare_output.h"
-#include "memsim/cli/input_run.h"
+#include "memsim/study/input_run.h"
 
 struct compare_options {
     struct compare_output output;

@@ -6,9 +6,8 @@
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/diff_profile.h"
 #include "memsim/cli/diff_truth.h"
-#include "memsim/report/diff_report.h"
-#include "memsim/cli/input_run.h"
 #include "memsim/cli/output.h"
+#include "memsim/study/diff_study.h"
 
 struct diff_options {
     const char *fail_above, *fail_slower;
@@ -66,32 +65,6 @@ static const struct options options = {
     .operands_max = 2,
 };
 
-static bool is_attributed(const struct result *r)
-{
-    for (struct result_walk w = {NULL}; result_walk_next(r, &w);)
-        if (w.device->attribution)
-            return true;
-    return false;
-}
-
-static int check_side(const struct input_run *side,
-                      const struct diff_options *o, struct err *err)
-{
-    const struct result *r = &side->file.result;
-
-    if (!r->rank_count)
-        return err_set(err,
-                       "%s: that run used no GPU: there is nothing to "
-                       "compare",
-                       side->name);
-    if (!o->peaks && !is_attributed(r))
-        return err_set(err,
-                       "%s: does not tell whose memory it is; run it again "
-                       "without --no-modules, or give --peaks",
-                       side->name);
-    return 0;
-}
-
 static int report(const struct diff_options *o, struct diff_report *r,
                   struct err *err)
 {
@@ -110,64 +83,19 @@ static int report(const struct diff_options *o, struct diff_report *r,
     return json ? file_write(diff_report_json, r, json, err) : 0;
 }
 
-/* A gate that cannot be judged fails. */
-static int check_times(const struct diff_options *o, struct diff_report *r,
-                       struct err *err)
+static int diff_sides(const struct diff_options *o, const char *before,
+                      const char *after, struct err *err)
 {
-    if (time_limit_parse("fail-slower", o->fail_slower, &r->slower_limit, err))
-        return -1;
-    if (r->time->known)
-        return 0;
-    return err_set(err,
-                   "--fail-slower: %s has no step time",
-                   time_slowest(r->diff->before) ? r->after : r->before);
-}
-
-static int compare(const struct diff_options *o, const struct input_run *before,
-                   const struct input_run *after, struct err *err)
-{
-    struct diff diff;
-    struct time_diff time;
+    const struct diff_question question = {before, after, o->fail_above,
+                                           o->fail_slower, o->peaks};
+    struct diff_study d;
     int status = CMD_RUN_FAILED;
 
-    diff_make(&diff, &before->file.result, &after->file.result);
-    time_diff_make(&time, &before->file.result, &after->file.result);
-    struct diff_report r = {.diff = &diff,
-                            .before = before->name,
-                            .after = after->name,
-                            .time = &time,
-                            .limits_time = o->fail_slower};
-    if ((o->fail_above && diff_limit_parse(o->fail_above, &r.limit, err)) ||
-        (o->fail_slower && check_times(o, &r, err)))
-        goto fini_diff;
-    if (!diff.device_count) {
-        err_set(err, "%s and %s have no GPU of a rank in common", r.before,
-                r.after);
-        goto fini_diff;
-    }
-    diff_report_init(&r);
-    if (!report(o, &r, err))
-        status = r.past || r.slower ? CMD_RUN_OVER_LIMIT : CMD_OK;
-    diff_report_fini(&r);
-fini_diff:
-    time_diff_fini(&time);
-    diff_fini(&diff);
-    return status;
-}
-
-static int diff_sides(const struct diff_options *o, struct input_run *before,
-                      struct input_run *after, struct err *err)
-{
-    int status = CMD_RUN_FAILED;
-
-    if (input_run_open(before, err))
+    if (diff_study_open(&d, &question, err))
         return status;
-    if (!input_run_open(after, err)) {
-        if (!check_side(before, o, err) && !check_side(after, o, err))
-            status = compare(o, before, after, err);
-        input_run_close(after);
-    }
-    input_run_close(before);
+    if (!report(o, &d.report, err))
+        status = d.report.past || d.report.slower ? CMD_RUN_OVER_LIMIT : CMD_OK;
+    diff_study_close(&d);
     return status;
 }
 
@@ -209,11 +137,9 @@ int cmd_diff(int argc, char **argv)
                                   &o.output, &err);
         return err.text[0] ? cmd_fail(CMD_RUN_FAILED, &err) : status;
     }
-    struct input_run before = {.name = operands.values[0]};
-    struct input_run after = {.name = operands.values[1]};
-    if (output_check_input(&o.output, before.name, &err) ||
-        output_check_input(&o.output, after.name, &err))
+    if (output_check_input(&o.output, operands.values[0], &err) ||
+        output_check_input(&o.output, operands.values[1], &err))
         return cmd_fail(CMD_RUN_FAILED, &err);
-    status = diff_sides(&o, &before, &after, &err);
+    status = diff_sides(&o, operands.values[0], operands.values[1], &err);
     return err.text[0] ? cmd_fail(status, &err) : status;
 }

@@ -8,7 +8,7 @@
 #include "common/base/xmalloc.h"
 #include "memsim/advice/advice_run.h"
 #include "memsim/cli/cmd.h"
-#include "memsim/cli/input_kind.h"
+#include "memsim/study/input_kind.h"
 #include "memsim/study/kept_options.h"
 #include "memsim/cli/output.h"
 #include "memsim/report/schema.h"

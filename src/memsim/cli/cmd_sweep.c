@@ -16,7 +16,7 @@
 #include "fits/cluster.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/compare_output.h"
-#include "memsim/cli/input_run.h"
+#include "memsim/study/input_run.h"
 #include "memsim/cli/job_start.h"
 #include "memsim/study/job_time.h"
 #include "memsim/cli/quiet_job.h"

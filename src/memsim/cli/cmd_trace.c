@@ -11,7 +11,7 @@
 #include "common/trace/trace_read.h"
 #include "common/base/xmalloc.h"
 #include "memsim/cli/cmd.h"
-#include "memsim/cli/input_kind.h"
+#include "memsim/study/input_kind.h"
 #include "memsim/run/run.h"
 #include "memsim/time/work_table.h"
 

@@ -12,7 +12,7 @@
 #include "common/base/simulated.h"
 #include "common/base/status.h"
 #include "common/base/xmalloc.h"
-#include "memsim/cli/input_run.h"
+#include "memsim/study/input_run.h"
 #include "memsim/study/replay_profile.h"
 #include "memsim/study/scratch.h"
 #include "memsim/import/profile_write.h"

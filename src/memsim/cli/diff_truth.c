@@ -14,7 +14,7 @@
 #include "fitting/fit_trace.h"
 #include "fitting/run_ops.h"
 #include "memsim/cli/corrections.h"
-#include "memsim/cli/input_run.h"
+#include "memsim/study/input_run.h"
 #include "memsim/study/job_time.h"
 #include "memsim/report/text_columns.h"
 #include "memsim/report/time_report.h"

@@ -18,8 +18,7 @@
 #include "memsim/report/report_html.h"
 #include "memsim/report/law_report.h"
 #include "memsim/run/job.h"
-#include "fits/cluster_gpu.h"
-#include "fits/machine.h"
+#include "memsim/study/clusters.h"
 #include "memsim/study/run_study.h"
 
 enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
@@ -75,42 +74,6 @@ int output_check(const struct output_options *options, struct err *err)
                : 0;
 }
 
-const char *output_cluster_gpu(const struct output_options *options,
-                               const char *gpu)
-{
-    static char name[sizeof((struct gpu *)0)->name];
-    struct cluster cluster;
-    struct err ignored = {""};
-    struct gpu found;
-
-    if (!options->study.cluster ||
-        cluster_load(options->study.cluster, &cluster, &ignored))
-        return gpu;
-    if (!machine_gpu(cluster.gpu, &found)) {
-        snprintf(name, sizeof name, "%s", found.name);
-        gpu = name;
-    } else {
-        cmd_note("--cluster %s: its GPU '%s' is not in the catalogue; --gpu "
-                 "selects one",
-                 options->study.cluster, cluster.gpu);
-    }
-    cluster_fini(&cluster);
-    return gpu;
-}
-
-const char *output_cluster_assumed(const char *gpu, uint32_t local,
-                                   struct cluster *cluster)
-{
-    static char name[PATH_MAX + 16];
-    char path[PATH_MAX];
-    struct err ignored = {""};
-
-    if (share_is_path(gpu) && realpath(gpu, path))
-        gpu = path;
-    snprintf(name, sizeof name, "%s:%" PRIu32, gpu, local);
-    return cluster_load(name, cluster, &ignored) ? NULL : name;
-}
-
 /* The number that the environment has as NAME; 0: none. */
 static uint32_t environment_number(const char *name)
 {
@@ -132,26 +95,20 @@ const char *output_cluster_of_job(const struct job *job,
     }
     if (!local || world <= local)
         return NULL;
-    return output_cluster_assumed(share_is_path(job->options.gpu)
-                                      ? job->options.gpu
-                                      : job->gpu.name,
-                                  local, cluster);
+    return study_cluster_assumed(
+        share_is_path(job->options.gpu) ? job->options.gpu : job->gpu.name,
+        local, cluster);
 }
 
-void output_cluster_follow(struct output_options *options, const char *gpu)
+const char *output_cluster_gpu(const struct output_options *options,
+                               const char *gpu)
 {
-    char own[PATH_MAX];
-    struct cluster cluster;
-    uint32_t width;
+    struct err why = {""};
 
-    if (!options->study.cluster ||
-        !cluster_gpu_parse(options->study.cluster, own, sizeof own, &width))
-        return;
-    const char *name = output_cluster_assumed(gpu, width, &cluster);
-    if (!name)
-        return;
-    options->study.cluster = name;
-    cluster_fini(&cluster);
+    gpu = study_cluster_gpu(&options->study, gpu, &why);
+    if (why.text[0])
+        cmd_note("%s; --gpu selects one", why.text);
+    return gpu;
 }
 
 FILE *output_summary_stream(const struct output_options *options)

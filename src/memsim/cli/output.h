@@ -12,7 +12,7 @@
 #include "memsim/report/result.h"
 #include "memsim/run/run.h"
 #include "memsim/run/rundir.h"
-#include "memsim/study/options.h"
+#include "memsim/study/option_rows.h"
 
 struct output_options {
     struct study_options study; /* what is asked; see output_study */
@@ -79,61 +79,7 @@ struct study_options output_study(const struct output_options *options);
     {"advice", 0, OPTION_FLAG, NULL, offsetof(structure, member.study.advice),       \
      .help = "list changes that save memory: activation\n"                     \
              "checkpointing, a bf16 optimizer, allocator settings"},           \
-    {"cluster", 0, OPTION_STRING, "NAME|FILE.json",                            \
-     offsetof(structure, member.study.cluster), .group = "Step time",                \
-     .help = "predict NCCL's collectives on this cluster (`memsim\n"           \
-             "clusters' lists them); run and replay take its GPU\n"         \
-             "unless --gpu names another"},                                    \
-    {"placement", 0, OPTION_STRING, "block|round-robin|FILE",                  \
-     offsetof(structure, member.study.placement),                                    \
-     .help = "which node of --cluster each rank is on: they fill\n"            \
-             "nodes (default), are dealt out, or are where a line of\n"        \
-             "FILE says, NODE or NODE GPU"},                                   \
-    {"link", 0, OPTION_STRING, "LINK=Xx[,LINK=Xx]",                            \
-     offsetof(structure, member.study.link),                                         \
-     .help = "links of --cluster that are X times as fast: intra,\n"           \
-             "inside a node, and inter, between nodes: inter=2x"},             \
-    {"quantile", 0, OPTION_STRING, "Q", offsetof(structure, member.study.quantile),  \
-     .help = "predict collectives at this quantile of measured\n"            \
-             "times, 0.5 to 0.99 (default: the mean)"},                        \
-    {"stragglers", 0, OPTION_STRING, "PCT%[,SEED]",                            \
-     offsetof(structure, member.study.stragglers),                                   \
-     .help = "draw a GPU for each rank, whose speeds differ by PCT%\n"         \
-             "(standard deviation): a collective waits for the\n"              \
-             "slowest; SEED draws others"},                                    \
-    {"delay", 0, OPTION_LIST, "WHAT=AMOUNT[,COND]...",                         \
-     offsetof(structure, member.study.delay),                                        \
-     .help = "what if calls came later: ncclAllReduce=2ms, link=2x,\n"         \
-             "gpu=1.3x, host=5ms, or a rank died: die=STEP,rank=R;\n"          \
-             "COND: rank=R, node=N, every=N, jitter=P%, seed=S,\n"             \
-             "from-step=K, to-step=K. May be repeated"},                       \
-    {"delay-lib", 0, OPTION_STRING, "FILE.so",                                 \
-     offsetof(structure, member.study.delay_lib),                                    \
-     .help = "ask a shared object for delays (memsim_delay.h)"},               \
-    {"check-collectives", 0, OPTION_FLAG, NULL,                                \
-     offsetof(structure, member.study.check_collectives),                            \
-     .help = "exit with 121 if the ranks do not call the same\n"               \
-             "collectives, or one waits for ever"},                            \
-    {"fit", 0, OPTION_STRING, "FIT.json", offsetof(structure, member.study.fit),     \
-     .help = "predict operators with this fit, which `memsim fit'\n"           \
-             "wrote, in place of the GPU's own"},                              \
-    {"scale", 0, OPTION_STRING, "FAMILY=X[,FAMILY=X]...",                      \
-     offsetof(structure, member.study.scale),                                        \
-     .help = "multiply the times of operator families: gemm=0.8"},             \
-    {"host-speed", 0, OPTION_STRING, "X",                                      \
-     offsetof(structure, member.study.host_speed),                                   \
-     .help = "speed of the host relative to this machine (default\n"           \
-             "1); with 0 the host takes no time"},                             \
-    {"host-times", 0, OPTION_CHOICE, "typical|recorded",                       \
-     offsetof(structure, member.study.host_times),                                   \
-     .help = "the host's time before a call: the least of all steps\n"         \
-             "(default), or as it was, which is what COMMAND saw"},             \
-    {"fail-slower", 0, OPTION_STRING, "PERCENT",                               \
-     offsetof(structure, member.study.fail_slower),                                  \
-     .help = "exit with 121 if a step takes longer than in --base\n"           \
-             "by more than this"},                                             \
-    {"base", 0, OPTION_STRING, "FILE.json", offsetof(structure, member.study.base),  \
-     .help = "--json file of an earlier run, for --fail-slower"}
+    STUDY_TIME_ROWS(structure, member.study)
 
 /* Those that a report on no single run has as well. */
 #define OUTPUT_JSON_ROW(structure, member)                                     \
@@ -164,20 +110,11 @@ int output_check(const struct output_options *options, struct err *err);
 
 struct cluster;
 
-/* The name of the cluster to assume for several nodes of LOCAL times GPU (a
- * name or a file), where none is given, and what it is; end CLUSTER with
- * cluster_fini. NULL: there is no such GPU. */
-const char *output_cluster_assumed(const char *gpu, uint32_t local,
-                                   struct cluster *cluster);
-
-/* The same for JOB, where it has several nodes; NULL: it has not. */
+/* See study_cluster_assumed; of JOB, where it has several nodes; NULL: it has
+ * not. */
 struct job;
 const char *output_cluster_of_job(const struct job *job,
                                   struct cluster *cluster);
-
-/* What was recorded on nodes of a GPU that were assumed is replayed on nodes of
- * GPU. */
-void output_cluster_follow(struct output_options *options, const char *gpu);
 
 /* The name of the GPU of --cluster, where the catalogue has it; else GPU. */
 const char *output_cluster_gpu(const struct output_options *options,

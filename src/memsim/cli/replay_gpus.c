@@ -18,7 +18,6 @@
 struct making {
     const struct replay_options *options;
     const struct run *run;
-    char **command;
     struct gpu *gpus; /* those to replay on */
     double *prices;   /* of each; 0: not known */
     size_t gpu_count;
@@ -39,8 +38,8 @@ static int check_options(const struct replay_options *o, struct err *err)
         bool given;
         const char *name;
     } wrong[] = {
-        {o->memory.sweep, "--sweep"},
-        {o->memory.conf_count > 1, "--alloc-conf (more than once)"},
+        {o->ask.memory.sweep, "--sweep"},
+        {o->ask.memory.conf_count > 1, "--alloc-conf (more than once)"},
         {o->output.study.advice, "--advice"},
         {to->html, "--html"},
         {to->perfetto, "--perfetto"},
@@ -57,7 +56,7 @@ static int check_options(const struct replay_options *o, struct err *err)
             return err_set(err,
                            "--gpu %s gives a table; %s needs one GPU: "
                            "--gpu NAME",
-                           o->gpu, wrong[i].name);
+                           o->ask.gpu, wrong[i].name);
     return 0;
 }
 
@@ -131,8 +130,8 @@ static int add_gpu(struct making *m, size_t i, struct err *err)
 {
     struct replay_memory memory;
 
-    if (replay_memory_open(&memory, &m->options->memory, m->run, &m->gpus[i],
-                           m->command, err))
+    if (replay_memory_open(&memory, &m->options->ask.memory, m->run,
+                           &m->gpus[i], m->options->ask.command, err))
         return -1;
     if (!m->steady)
         m->steady = replay_memory_outlook(&memory);
@@ -199,18 +198,18 @@ static int tell(struct making *m, struct err *err)
 }
 
 int replay_gpus(const struct replay_options *o, const struct run *run,
-                char **command, struct err *err)
+                struct err *err)
 {
-    struct making m = {.options = o,
-                       .run = run,
-                       .command = command,
-                       .table = {.has_prices = o->price, .command = command}};
+    struct making m = {
+        .options = o,
+        .run = run,
+        .table = {.has_prices = o->price, .command = o->ask.command}};
     int status = CMD_RUN_FAILED;
 
     if (check_options(o, err))
         return status;
-    if (!(strcmp(o->gpu, ALL) ? list_named(&m, o->gpu, err)
-                              : list_all(&m, err))) {
+    if (!(strcmp(o->ask.gpu, ALL) ? list_named(&m, o->ask.gpu, err)
+                                  : list_all(&m, err))) {
         m.prices = xcalloc(m.gpu_count + 1, sizeof *m.prices);
         if ((!o->price || !read_prices(&m, err)) && !add_all(&m, err))
             status = tell(&m, err);

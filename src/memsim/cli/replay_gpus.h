@@ -9,9 +9,9 @@
 /* Does --gpu name several: "all", or "l4,a10"? NULL: no. */
 bool replay_gpus_asked(const char *gpu);
 
-/* Replays RUN on each of O->gpu and prints the table. COMMAND is memsim's own.
- * Returns the exit status; CMD_RUN_FAILED with ERR set where it failed. */
+/* Replays RUN on each of O->ask.gpu and prints the table. Returns the exit
+ * status; CMD_RUN_FAILED with ERR set where it failed. */
 int replay_gpus(const struct replay_options *o, const struct run *run,
-                char **command, struct err *err);
+                struct err *err);
 
 #endif

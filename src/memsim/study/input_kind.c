@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cli/input_kind.h"
+#include "memsim/study/input_kind.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cli/input_run.h"
+#include "memsim/study/input_run.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include "common/base/json_text.h"
-#include "memsim/cli/input_kind.h"
+#include "memsim/study/input_kind.h"
 #include "memsim/study/run_study.h"
 
 static int open_directory(struct input_run *run, struct err *err)

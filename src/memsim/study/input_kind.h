@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a file or directory is that a command was given, by its content: one
  * command's output is another one's input, and people mix them up. */
-#ifndef MEMSIM_MEMSIM_CLI_INPUT_KIND_H
-#define MEMSIM_MEMSIM_CLI_INPUT_KIND_H
+#ifndef MEMSIM_MEMSIM_STUDY_INPUT_KIND_H
+#define MEMSIM_MEMSIM_STUDY_INPUT_KIND_H
 
 #include "common/base/err.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A run that a command reads: a directory of `memsim run -o', or a file of
  * `memsim run --json'. */
-#ifndef MEMSIM_MEMSIM_CLI_INPUT_RUN_H
-#define MEMSIM_MEMSIM_CLI_INPUT_RUN_H
+#ifndef MEMSIM_MEMSIM_STUDY_INPUT_RUN_H
+#define MEMSIM_MEMSIM_STUDY_INPUT_RUN_H
 
 #include <stdbool.h>
 
