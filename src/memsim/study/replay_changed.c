@@ -291,8 +291,10 @@ static int change_and_play(const struct replay_profile *p, struct changing *g,
         return -1;
     int rc = traces_change(g, p->run, scratch.path, err);
     if (!rc)
-        rc = replay_profile_changed(p, scratch.path, describe(g), note_change,
-                                    g, r, err);
+        rc = replay_profile_changed(
+            p,
+            &(struct replay_made){scratch.path, describe(g), note_change, g},
+            r, err);
     scratch_remove(&scratch);
     return rc;
 }

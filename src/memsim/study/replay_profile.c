@@ -232,18 +232,18 @@ int replay_profile(const struct replay_profile *p, struct replayed *r,
     return 0;
 }
 
-int replay_profile_changed(const struct replay_profile *p, const char *path,
-                           char *changed, replay_note *note, const void *what,
-                           struct replayed *r, struct err *err)
+int replay_profile_changed(const struct replay_profile *p,
+                           const struct replay_made *made, struct replayed *r,
+                           struct err *err)
 {
     struct replay_profile as = *p;
     struct run run;
     int rc = -1;
 
     as.run = &run;
-    r->changed = changed;
-    if (!run_open(&run, path, err) && !replay_profile(&as, r, err)) {
-        note(&r->result, what);
+    r->changed = made->changed;
+    if (!run_open(&run, made->path, err) && !replay_profile(&as, r, err)) {
+        made->note(&r->result, made->what);
         rc = 0;
     }
     run_close(&run);

@@ -49,11 +49,17 @@ int replay_profile(const struct replay_profile *p, struct replayed *r,
 /* Says more in a result of what was done to a recording. */
 typedef void replay_note(struct result *result, const void *what);
 
-/* The same for the traces in the directory PATH, which are those of P after
- * CHANGED, as the report says it: a heap text, which becomes *R's. NOTE is
- * called with WHAT. */
-int replay_profile_changed(const struct replay_profile *p, const char *path,
-                           char *changed, replay_note *note, const void *what,
-                           struct replayed *r, struct err *err);
+/* Traces that were made of a recording. */
+struct replay_made {
+    const char *path;  /* their directory */
+    char *changed;     /* as the report says it; a heap text */
+    replay_note *note; /* called with WHAT */
+    const void *what;
+};
+
+/* The same for what was MADE of P's traces; *R gets the text. */
+int replay_profile_changed(const struct replay_profile *p,
+                           const struct replay_made *made, struct replayed *r,
+                           struct err *err);
 
 #endif

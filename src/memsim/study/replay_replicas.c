@@ -39,10 +39,12 @@ static int change_and_play(const struct replay_profile *p, const char *to,
     if (report.collectives)
         return replay_profile(p, r, err);
     alone.data_parallel = 0; /* the collectives have the width */
-    char *changed = xasprintf("DistributedDataParallel on %" PRIu32 " GPUs",
-                              p->data_parallel);
-    return replay_profile_changed(&alone, to, changed, replay_replicas_note,
-                                  &report, r, err);
+    const struct replay_made made = {
+        to,
+        xasprintf("DistributedDataParallel on %" PRIu32 " GPUs",
+                  p->data_parallel),
+        replay_replicas_note, &report};
+    return replay_profile_changed(&alone, &made, r, err);
 }
 
 int replay_replicas(const struct replay_profile *p, struct replayed *r,

@@ -221,9 +221,11 @@ int replay_stages(const struct replay_profile *p,
         rc = replicas_make(p, scratch.path, &made, err);
     }
     if (!rc)
-        rc =
-            replay_profile_changed(&alone, scratch.path, describe_all(p, &made),
-                                   note_all, &made, r, err);
+        rc = replay_profile_changed(
+            &alone,
+            &(struct replay_made){scratch.path, describe_all(p, &made),
+                                  note_all, &made},
+            r, err);
     scratch_remove(&scratch);
     return rc;
 }
