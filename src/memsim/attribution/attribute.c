@@ -337,8 +337,9 @@ static void on_module_enter(struct attribute *a, const struct trace_item *item)
                       (uint32_t)trace_as_module_enter(item)->module);
 }
 
-/* What the phase that ends leaves behind is what it was there for. The same phase
- * again is the program's end: what an interpreter frees behind it was kept. */
+/* What the phase that ends leaves behind is what it was there for. The same
+ * phase again is the program's end: what an interpreter frees behind it was
+ * kept. */
 static void on_phase(struct attribute *a, const struct trace_item *item)
 {
     uint64_t phase = trace_as_phase(item)->phase;
