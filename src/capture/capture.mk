@@ -79,7 +79,7 @@ $(O)/pic/libbase.a: $(BASE_PIC)
 $(CAPTURE_LIB)/libmemsim.so: $(CORE_PIC) $(O)/pic/libbase.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(PIC) $(LIBRARY_LD) $(SYMBOLIC) \
-	    -o $@-t $^ $(CAPTURE_LIBS) $(if $(SAN),-lm) && mv $@-t $@
+	    -o $@-t $^ $(CAPTURE_LIBS) $(if $(SAN)$(COVERAGE),-lm) && mv $@-t $@
 
 # The simulation of a process that uses a GPU: with libm, and with code of the
 # programs', whose memory is an arena here.
@@ -138,7 +138,7 @@ $(REAL_LIB)/libmemsim-real.so: $(REAL_PIC) $(O)/pic/libbase.a src/capture/real/e
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(PIC) $(LIBRARY_LD) -Wl,-Bsymbolic \
 	    -Wl,--version-script=src/capture/real/exports.map \
-	    -o $@-t $(filter %.o %.a,$^) $(CAPTURE_LIBS) $(if $(SAN),-lm) && mv $@-t $@
+	    -o $@-t $(filter %.o %.a,$^) $(CAPTURE_LIBS) $(if $(SAN)$(COVERAGE),-lm) && mv $@-t $@
 
 $(O)/gen/%.pass.c: src/capture/api/%.api tools/gen-stubs tools/apifile.py
 	@mkdir -p $(@D)
