@@ -173,6 +173,7 @@ struct work {
     uint32_t direction; /* enum trace_direction, of a copy */
     bool pinned;        /* the host side of a copy */
     bool is_recurrent;  /* of WORK_OTHER: a recurrent network */
+    uint32_t launches;  /* that the host makes for it; 0: one */
     bool is_part; /* a further kernel of a call that a kernel before it has the
                      work of: it costs nothing more */
     uint8_t sort;       /* enum work_sort */

@@ -188,6 +188,27 @@ void work_recurrent_moves(struct work *work)
     work->source = WORK_EXACT;
 }
 
+/* What the host launches for a call, as cuDNN 9.19 did on an H200 for an LSTM of
+ * two layers and 128 steps (261 and 258 kernels of its own, 256 and 258 sets of
+ * memory, 32 and 36 of nvjet's): for a step of a layer and direction a set, a
+ * product and the cells; a product for eight steps' inputs. */
+#define STEP_LAUNCHES 3
+#define STEPS_AT_ONCE 8
+
+/* Persistent kernels run all steps of a layer. */
+static uint32_t recurrent_launches(const struct work_recurrent *s,
+                                   bool persistent)
+{
+    uint64_t inputs = (s->steps + STEPS_AT_ONCE - 1) / STEPS_AT_ONCE;
+    uint64_t each = STEP_LAUNCHES * s->steps + inputs;
+    double all = (double)s->layers * s->directions;
+
+    if (persistent || s->pass == WORK_PASS_WEIGHTS)
+        each = 2;
+    all *= (double)each;
+    return all < UINT32_MAX ? (uint32_t)all : UINT32_MAX;
+}
+
 static bool describe_recurrent(const struct op *op, call_record *r,
                                enum work_pass pass, struct work *work)
 {
@@ -195,6 +216,8 @@ static bool describe_recurrent(const struct op *op, call_record *r,
         return false;
     set_recurrent_type(op, work);
     work_recurrent_moves(work);
+    work->launches = recurrent_launches(&work->recurrent,
+                                        work_text_has(op, "kernel=persistent"));
     return true;
 }
 

@@ -302,6 +302,7 @@ static void price_work(struct pricer *p, const struct op *op,
     price->type = work.type;
     price->flops = work.is_part ? 0 : work.flops;
     price->is_part = work.is_part;
+    price->launches = work.launches;
     if (work.family == WORK_NOTHING)
         return;
     if (!kernel || !image || !image->kernel_count ||

@@ -27,6 +27,7 @@ struct price {
     enum work_type type;
     double flops;
     bool is_part; /* a further kernel of a call: see struct work */
+    uint32_t launches; /* likewise */
     enum sim_engine engine;
     uint32_t share; /* of compute, of SIM_WHOLE */
     uint32_t fill;  /* of the SMs that it gives work to, likewise */

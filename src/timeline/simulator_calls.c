@@ -212,6 +212,15 @@ void simulator_call_finish(struct simulator *r)
         call_tell(r, u);
 }
 
+/* A library's call returns when it has made its last launch. */
+static void further_launches(struct simulator *r, const struct op *op,
+                             uint32_t thread, const struct price *price)
+{
+    if (!op->capture && !r->imported && price->launches > 1)
+        sim_spend(r->sim, thread,
+                  (price->launches - UINT64_C(1)) * SIM_LAUNCH_NS);
+}
+
 /* The host makes the call OP, of KIND. */
 static void call_make(struct simulator *r, const struct op *op,
                       enum op_kind kind, const struct price *price, bool works)
@@ -235,6 +244,7 @@ static void call_make(struct simulator *r, const struct op *op,
     if (works) {
         u->stream = simulator_stream(r, op);
         simulator_submit(r, op, thread, u->stream, price);
+        further_launches(r, op, thread, price);
     } else if (kind == op->kind) {
         do_call(r, op, thread);
     }

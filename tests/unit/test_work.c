@@ -424,6 +424,29 @@ TEST(a_recurrent_network_has_two_products_for_each_layer)
     CHECK_UINT(work.recurrent.pass, WORK_PASS_FORWARD);
 }
 
+static uint32_t launches_of(const char *text, const char *name)
+{
+    return describe_named(OP_LIBRARY_CALL, TRACE_LIBRARY_CALL,
+                          TRACE_WORDS(LIBRARY_CALL, .a = 8192, .b = 1024,
+                                      .c = 1024, .d = 2, .e = 1, .f = 4),
+                          TRACE_WORD_COUNT(LIBRARY_CALL), text, name)
+        .launches;
+}
+
+/* The calls of an LSTM on an H200: 805 and 816 launches. */
+TEST(a_recurrent_network_launches_what_it_launches)
+{
+    const char *plain = "mode=lstm type=float length=128 batch=64 math=tensor";
+    const char *kept = "mode=lstm type=half length=128 batch=64 math=tensor "
+                       "kernel=persistent";
+
+    CHECK_NEAR(launches_of(plain, "rnn forward training"), 805, 0.02);
+    CHECK_NEAR(launches_of(plain, "rnn backward data"), 816, 0.03);
+    CHECK(launches_of(plain, "rnn backward weights") < 10);
+    CHECK(launches_of(kept, "rnn forward training") < 10);
+    CHECK_UINT(launches_of("", "cusolverDnSgetrf"), 0);
+}
+
 TEST(bad_fields_do_no_harm)
 {
     static const char *const calls[] = {"cufftXtExec", "cusolverDnSgesvd",

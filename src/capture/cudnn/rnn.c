@@ -164,11 +164,13 @@ static void rnn_describe(const struct rnn *rnn, const struct rnn_data *x,
 
     text_add(text,
              "mode=%s type=%s input=%d hidden=%d projection=%d layers=%d "
-             "directions=%d length=%d batch=%d tokens=%lld math=%s",
+             "directions=%d length=%d batch=%d tokens=%lld math=%s%s",
              modes[rnn->mode], cudnn_type_name(rnn->type), rnn->input,
              rnn->hidden, rnn->projection, rnn->layers, rnn_directions(rnn),
              x->length, x->batch, (long long)x->tokens,
-             rnn->math == CUDNN_FMA_MATH ? "plain" : "tensor");
+             rnn->math == CUDNN_FMA_MATH ? "plain" : "tensor",
+             rnn->algorithm == CUDNN_RNN_ALGO_STANDARD ? ""
+                                                       : " kernel=persistent");
 }
 
 /* Values of the record: tokens, input, hidden, layers, directions, gates. */
