@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define SHAPES 300
-#define ROUNDS 2000
+#define SHAPES 300 /* of which a second word says fewer */
+#define ROUNDS 2000 /* likewise a third one */
 
 static double now_ns(void)
 {
@@ -34,8 +34,17 @@ static struct work product(uint64_t m, uint64_t n, uint64_t k)
                          .gemm = {.m = m, .n = n, .k = k, .batch = 1}};
 }
 
+static int count_of(const char *word, int most)
+{
+    int count = word ? atoi(word) : most;
+
+    return count >= 0 && count < most ? count : most;
+}
+
 int main(int argc, char **argv)
 {
+    int shapes = count_of(argc > 2 ? argv[2] : NULL, SHAPES);
+    int rounds = count_of(argc > 3 ? argv[3] : NULL, ROUNDS);
     static struct cost_memo memo;
     static struct work works[SHAPES];
     struct gpu gpu;
@@ -60,18 +69,18 @@ int main(int argc, char **argv)
         works[i] = product(512 + 64 * (i % 20), 768 + 128 * (i / 20), 1024);
 
     start = now_ns();
-    for (int i = 0; i < SHAPES; i++) {
+    for (int i = 0; i < shapes; i++) {
         cost_memo_price(&memo, image, &limits, &works[i], &answer);
         sum += answer.ns;
     }
-    double first = (now_ns() - start) / SHAPES;
+    double first = (now_ns() - start) / shapes;
     start = now_ns();
-    for (int round = 0; round < ROUNDS; round++)
-        for (int i = 0; i < SHAPES; i++) {
+    for (int round = 0; round < rounds; round++)
+        for (int i = 0; i < shapes; i++) {
             cost_memo_price(&memo, image, &limits, &works[i], &answer);
             sum += answer.ns;
         }
-    double again = (now_ns() - start) / SHAPES / ROUNDS;
+    double again = (now_ns() - start) / shapes / rounds;
     printf("load %.1f ms, first price %.0f ns, again %.0f ns (%llu)\n",
            load / 1e6, first, again, (unsigned long long)sum);
     free(image);

@@ -322,6 +322,55 @@ static struct timing read_job(const struct build *b)
     return timed.timing;
 }
 
+static void trace_write(const struct build *b, char *name)
+{
+    int fd = mkstemp(name);
+
+    CHECK(fd >= 0 && write(fd, b->data, b->bytes) == (ssize_t)b->bytes);
+    close(fd);
+}
+
+/* Of two ranks, which need not be alike, the slowest with this host is not the
+ * one that is with one that keeps up. */
+TEST(a_jobs_step_of_a_host_that_keeps_up_is_that_of_its_slowest_rank)
+{
+    char names[2][64] = {"/tmp/memsim-timing.XXXXXX",
+                         "/tmp/memsim-timing.XXXXXX"};
+    const struct simulation_options options = {.price = {.gpu = &gpu},
+                                               .host_factor = 1};
+    struct build b[2] = {start(), start()};
+    struct simulation_plan plans[2];
+    struct simulation_rank rank[2];
+    struct timing_rank timed[2] = {{.failed = false}};
+    struct err err = {""};
+    uint64_t one = copy_ns();
+
+    for (int i = 0; i < 10; i++) {
+        step(&b[0], 10, 9 * one);
+        step(&b[1], 20, 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        trace_write(&b[i], names[i]);
+        CHECK(!simulation_plan_read(&plans[i], names[i], SIMULATION_KEEP_WORK,
+                                    &err));
+        rank[i] = (struct simulation_rank){.path = names[i], .plan = &plans[i]};
+    }
+    struct comm_job *joined = simulation_join(rank, 2, NULL);
+    timing_read_job(timed, &(struct simulation_peers){rank, 2, joined},
+                    &options);
+    CHECK(timing_step_ns(&timed[0].timing) > timing_step_ns(&timed[1].timing));
+    for (int i = 0; i < 2; i++) {
+        CHECK(!timed[i].failed);
+        CHECK_NEAR((double)timed[i].timing.keeps_up_ns, 20.0 * (one + US),
+                   0.01);
+        timing_fini(&timed[i].timing);
+        simulation_plan_fini(&plans[i]);
+        unlink(names[i]);
+        free(b[i].data);
+    }
+    comm_job_destroy(joined);
+}
+
 TEST(a_host_of_few_steps_is_not_firm)
 {
     struct build b = start();

@@ -226,7 +226,7 @@ static char *slower_words(const struct diff_report *r)
 {
     return xasprintf("%s takes %.2f ms, %.1f%% longer than %.2f ms: more "
                      "than --fail-slower %g%%",
-                     time_gate_words(r->time), r->time->gate_after_ns / 1e6,
+                     r->time->gate, r->time->gate_after_ns / 1e6,
                      time_gate_percent(r->time),
                      r->time->gate_before_ns / 1e6, r->slower_limit);
 }

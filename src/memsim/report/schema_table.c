@@ -289,7 +289,7 @@ const struct schema_object schema_objects[] = {
     {"step_ns", "uint", "the median of the steps without warm-up"},
     {"low_ns", "uint", "the lower end of the error band"},
     {"high_ns", "uint", "the upper end of the error band"},
-    {"keeps_up_ns", "optional uint", "the step's time if the host takes no time (--host-speed 0); it is the same in each run"},
+    {"keeps_up_ns", "optional uint", "the step's time if the host takes no time (--host-speed 0), of the rank that is slowest then; it is the same in each run"},
     {"host_steps", "optional uint", "with keeps_up_ns: the number of steps that the host's times are of"},
     {"host_spread", "optional number", "with keeps_up_ns: how much longer the median of these steps took the host than the shortest; 0.2 is 20%"},
     {"step_index", "uint", "the step that has this time"},

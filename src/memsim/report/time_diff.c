@@ -70,6 +70,43 @@ static struct time_change *changes_make(struct rows before, struct rows after,
     return list;
 }
 
+static double percent_more(double before, double after)
+{
+    return before > 0 ? 100 * (after / before - 1) : 0;
+}
+
+/* The one rank whose launches take longer than what they launch; or NULL. */
+static const struct timing *launch_bound(const struct result *result)
+{
+    const struct timing *t = time_slowest(result);
+
+    return result->rank_count == 1 && t->device_ns > 0 &&
+                   (double)t->keeps_up_ns > t->device_ns
+               ? t
+               : NULL;
+}
+
+static void gate_make(struct time_diff *d, const struct result *before,
+                      const struct result *after)
+{
+    const struct timing *a = time_slowest(before), *b = time_slowest(after);
+
+    d->gate = "a step";
+    d->gate_before_ns = d->before_ns;
+    d->gate_after_ns = d->after_ns;
+    if (!a->keeps_up_ns || !b->keeps_up_ns)
+        return;
+    d->gate = "a step whose host keeps up (--host-speed 0)";
+    d->gate_before_ns = (double)a->keeps_up_ns;
+    d->gate_after_ns = (double)b->keeps_up_ns;
+    if (launch_bound(before) && launch_bound(after) &&
+        percent_more(a->device_ns, b->device_ns) > time_gate_percent(d)) {
+        d->gate = "the GPU's work of a step (device_ns)";
+        d->gate_before_ns = a->device_ns;
+        d->gate_after_ns = b->device_ns;
+    }
+}
+
 void time_diff_make(struct time_diff *d, const struct result *before,
                     const struct result *after)
 {
@@ -80,9 +117,7 @@ void time_diff_make(struct time_diff *d, const struct result *before,
         return;
     d->before_ns = (double)timing_step_ns(a);
     d->after_ns = (double)timing_step_ns(b);
-    d->keeps_up = a->keeps_up_ns && b->keeps_up_ns;
-    d->gate_before_ns = d->keeps_up ? (double)a->keeps_up_ns : d->before_ns;
-    d->gate_after_ns = d->keeps_up ? (double)b->keeps_up_ns : d->after_ns;
+    gate_make(d, before, after);
     d->modules = changes_make((struct rows){a->modules, a->module_count},
                               (struct rows){b->modules, b->module_count},
                               &d->module_count);
@@ -99,22 +134,12 @@ void time_diff_fini(struct time_diff *d)
 
 double time_diff_percent(const struct time_diff *d)
 {
-    return d->known && d->before_ns > 0
-               ? 100 * (d->after_ns / d->before_ns - 1)
-               : 0;
+    return d->known ? percent_more(d->before_ns, d->after_ns) : 0;
 }
 
 double time_gate_percent(const struct time_diff *d)
 {
-    return d->known && d->gate_before_ns > 0
-               ? 100 * (d->gate_after_ns / d->gate_before_ns - 1)
-               : 0;
-}
-
-const char *time_gate_words(const struct time_diff *d)
-{
-    return d->keeps_up ? "a step whose host keeps up (--host-speed 0)"
-                       : "a step";
+    return d->known ? percent_more(d->gate_before_ns, d->gate_after_ns) : 0;
 }
 
 int time_limit_parse(const char *name, const char *text, double *percent,
@@ -215,6 +240,8 @@ int time_json_read(const cJSON *root, const char *origin,
     t->steps[0].duration_ns = (uint64_t)ns;
     if (!number_read(time, "keeps_up_ns", &keeps_up_ns))
         t->keeps_up_ns = (uint64_t)keeps_up_ns;
+    if (number_read(time, "device_ns", &t->device_ns))
+        t->device_ns = 0;
     if (number_read(time, "mfu", &t->mfu))
         t->mfu = 0;
     t->job_tokens = job_tokens_read(time, cJSON_GetArraySize(ranks) == 1);

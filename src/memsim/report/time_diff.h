@@ -20,9 +20,11 @@ struct time_change {
 struct time_diff {
     bool known; /* both runs have a step time; else nothing follows */
     double before_ns, after_ns;
-    /* What gates compare: the step of a host that keeps up, which is the same
-     * in each run, where both runs have it; else the step. */
-    bool keeps_up;
+    /* What gates compare, and its name: the step of a host that keeps up, which
+     * is the same in each run, where both runs have it; else the step. Where
+     * even then launches take longer than what they launch, the operations'
+     * own time, if that got slower by more. */
+    const char *gate;
     double gate_before_ns, gate_after_ns;
     struct time_change *modules, *operators; /* what changed most first */
     size_t module_count, operator_count;
@@ -35,9 +37,8 @@ void time_diff_fini(struct time_diff *d);
 /* By how many per cent the step got slower; negative: faster. */
 double time_diff_percent(const struct time_diff *d);
 
-/* The same of what gates compare, and what that is. */
+/* The same of what gates compare. */
 double time_gate_percent(const struct time_diff *d);
-const char *time_gate_words(const struct time_diff *d);
 
 /* Reads the step time and the lists of "time" in ROOT into a timing with one
  * step, to be given to timing_destroy; *TIMING is NULL where ROOT has none.

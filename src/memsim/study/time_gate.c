@@ -68,7 +68,7 @@ int study_gate(const struct study_options *o, struct result *result,
         result_note(result,
                     "%s takes %.2f ms, %.1f%% longer than in %s (%.2f ms): "
                     "more than --fail-slower %g%%",
-                    time_gate_words(&diff), diff.gate_after_ns / 1e6, slower,
+                    diff.gate, diff.gate_after_ns / 1e6, slower,
                     o->base, diff.gate_before_ns / 1e6, limit);
     }
     time_diff_fini(&diff);

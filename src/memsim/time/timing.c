@@ -497,10 +497,24 @@ bool timing_is_unsure(const struct timing *t)
             t->host_spread > TIMING_FIRM_SPREAD);
 }
 
-/* Gives T what KEEPS, the same with a host that takes no time, says of it. */
-static void keeps_up_take(struct timing *t, const struct timing *keeps)
+/* The step of the slowest of RANKS: which one is slowest with this machine's
+ * host may differ from run to run. */
+static uint64_t slowest_ns(const struct timing_rank *ranks, size_t count)
 {
-    t->keeps_up_ns = timing_step_ns(keeps);
+    uint64_t most = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (!ranks[i].failed && timing_step_ns(&ranks[i].timing) > most)
+            most = timing_step_ns(&ranks[i].timing);
+    return most;
+}
+
+/* Gives T what KEEPS, the same with a host that takes no time, says of it; STEP
+ * is that of the job. */
+static void keeps_up_take(struct timing *t, const struct timing *keeps,
+                          uint64_t step)
+{
+    t->keeps_up_ns = timing_step_ns(keeps) ? step : 0;
     for (size_t i = 0;
          timing_is_unsure(t) && i < t->step_count && i < keeps->step_count; i++)
         if (keeps->steps[i].low_ns < t->steps[i].low_ns)
@@ -525,9 +539,10 @@ void timing_read_job(struct timing_rank *ranks,
         return;
     struct timing_rank *keeps = xcalloc(peers->count + 1, sizeof *keeps);
     job_read(keeps, peers, &without);
+    uint64_t step = slowest_ns(keeps, peers->count);
     for (size_t i = 0; i < peers->count; i++) {
         if (!ranks[i].failed && !keeps[i].failed && !ranks[i].timing.imported)
-            keeps_up_take(&ranks[i].timing, &keeps[i].timing);
+            keeps_up_take(&ranks[i].timing, &keeps[i].timing, step);
         if (!keeps[i].failed)
             timing_fini(&keeps[i].timing);
     }

@@ -81,8 +81,8 @@ struct timing {
     struct timing_row *path; /* the critical path of the last step, by what
                                 is on it */
     size_t path_count;
-    uint64_t keeps_up_ns; /* the step's time where the host takes none; 0: not
-                             known */
+    uint64_t keeps_up_ns; /* the step's time where the host takes none, of the
+                             job's slowest rank then; 0: not known */
     size_t host_steps;    /* whose host's times are used: see host_times; 0: of
                              each step its own */
     double host_spread;   /* likewise */
