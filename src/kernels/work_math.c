@@ -216,8 +216,8 @@ static bool describe_recurrent(const struct op *op, call_record *r,
         return false;
     set_recurrent_type(op, work);
     work_recurrent_moves(work);
-    work->launches = recurrent_launches(&work->recurrent,
-                                        work_text_has(op, "kernel=persistent"));
+    bool persistent = work_text_has(op, "kernel=persistent");
+    work->launches = recurrent_launches(&work->recurrent, persistent);
     return true;
 }
 
