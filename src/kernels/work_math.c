@@ -190,8 +190,8 @@ void work_recurrent_moves(struct work *work)
 
 /* What the host launches for a call, as cuDNN 9.19 did on an H200 for an LSTM
  * of two layers and 128 steps (261 and 258 kernels of its own, 256 and 258 sets
- * of memory, 32 and 36 of nvjet's): for a step of a layer and direction a set, a
- * product and the cells; a product for eight steps' inputs. */
+ * of memory, 32 and 36 of nvjet's): for a step of a layer and direction a set,
+ * a product and the cells; a product for eight steps' inputs. */
 #define STEP_LAUNCHES 3
 #define STEPS_AT_ONCE 8
 
