@@ -2,14 +2,14 @@
 """memsim calibrate: measures the operators of this machine's GPU with PyTorch,
 as tables that `memsim fit` reads.
 
-Each shape is run alone: a buffer larger than the L2 cache is overwritten, then
-an event, the operator and another event are queued while the GPU is still at
-work on the buffer, so the time between the events has no launch in it. The
-median of several such runs is a row. Operators of several kernels (sorts, top-k,
-an embedding's gradient) run under PyTorch's profiler instead: a row is a kernel,
-with the median of its launches. Shapes come in an order that is random but always
-the same, so whatever time there is covers all sizes; a run that was interrupted
-goes on where it stopped.
+Each shape is run alone, several times, under PyTorch's profiler, which has the
+times of kernels without their launches. Before each run a buffer larger than the
+L2 cache is read, so that the cache has nothing of the operands, and nothing that
+must be written back meanwhile. A row is the median of the runs; of operators of
+several kernels (sorts, top-k, an embedding's gradient) each kernel has one. Many
+shapes share a profile. Shapes come in an order that is random but always the
+same, so whatever time there is covers all sizes; a run that was interrupted goes
+on where it stopped.
 """
 import argparse
 import csv
@@ -34,14 +34,13 @@ except ImportError as why:
     sys.exit(f"memsim calibrate: {sys.executable} has no PyTorch that works: "
              f"{why}; --python names one that has")
 
-RUNS = 9
+RUNS = 5
 WARM_UP = 2
-FLUSH_BYTES = 256 << 20  # 80 us and more on any GPU: time to queue what follows
+BATCH = 40  # shapes of a profile
+FLUSH_BYTES = 256 << 20
+FLUSH_COLUMNS = 8192
 CHECK_S = 10  # between two looks at the GPU's clocks
-# What the simulator puts between two operations of a stream (SIM_GAP_NS): it is
-# between the event and the operator here, and no part of the operator.
-GAP_US = 1.0
-PROFILED_RUNS = 3
+CLOCK = "# clock: sustained\n"  # durations of kernels
 # Bits of nvidia-smi's clocks_throttle_reasons.active: slowed by heat or power.
 THROTTLED = 0x8 | 0x20 | 0x40 | 0x80
 
@@ -82,43 +81,105 @@ class Gpu:
         return True
 
 
-def measure(call, flush):
-    """The median time of CALL in microseconds, the gap before it included."""
-    events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)]
-              for _ in range(RUNS)]
-    for _ in range(WARM_UP):
-        call()
-    for begin, end in events:
-        flush.zero_()
-        begin.record()
-        call()
-        end.record()
-    torch.cuda.synchronize()
-    return statistics.median(b.elapsed_time(e) for b, e in events) * 1e3
-
-
-def measure_kernels(call, flush):
-    """The times of each kernel of CALL in microseconds, by its name."""
-    times = {}
-    call()
-    torch.cuda.synchronize()
+def kernels_of(run):
+    """(Name, microseconds) of what runs on the GPU in RUN, in order."""
     warnings.filterwarnings("ignore", "Warning: Profiler clears events")
     with profile(activities=[ProfilerActivity.CUDA]) as profiled:
-        for _ in range(PROFILED_RUNS):
-            flush.zero_()
-            call()
+        run()
         torch.cuda.synchronize()
-    for event in profiled.events():
-        if event.device_type == torch.autograd.DeviceType.CUDA:
-            times.setdefault(event.name, []).append(
-                event.time_range.elapsed_us())
-    return times
+    events = [event for event in profiled.events()
+              if event.device_type == torch.autograd.DeviceType.CUDA]
+    events.sort(key=lambda event: event.time_range.start)
+    return [(event.name, event.time_range.elapsed_us()) for event in events]
+
+
+class Flush:
+    """What empties the cache before a run: the largest of each row, which is one
+    kernel. No operator here has integers of 16 bits, so that its name is its
+    own."""
+
+    def __init__(self):
+        cache = torch.cuda.get_device_properties(0).L2_cache_size
+        rows = max(FLUSH_BYTES, 4 * cache) // (2 * FLUSH_COLUMNS)
+        self.buffer = torch.zeros(rows, FLUSH_COLUMNS, dtype=torch.int16,
+                                  device="cuda")
+        self.count = 0
+        self.names = {name for name, _us in kernels_of(self)}
+
+    def __call__(self):
+        self.count += 1
+        self.buffer.amax(1)
+
+    def split(self, kernels):
+        """What follows each call: a list of lists."""
+        groups, between = [], True
+        for name, us in kernels:
+            if name not in self.names:
+                between = True
+                if groups:
+                    groups[-1].append((name, us))
+            elif between:
+                groups.append([])
+                between = False
+        return groups
+
+
+class Runs:
+    """Runs shapes in a profile."""
+
+    def __init__(self, flush):
+        self.flush = flush
+        self.first = []  # of each shape: its first run; None: it cannot run
+        self.said = set()
+
+    def refuse(self, table, why):
+        if not isinstance(why, torch.cuda.OutOfMemoryError) and \
+                table.path not in self.said:
+            self.said.add(table.path)
+            print(f"memsim calibrate: {table.path}: "
+                  f"{str(why).splitlines()[0]}", file=sys.stderr)
+        torch.cuda.empty_cache()
+
+    def run(self, table, shape):
+        first = self.flush.count
+        try:
+            call = table.make(shape)
+            for _ in range(WARM_UP):
+                call()
+            first = self.flush.count
+            for _ in range(RUNS):
+                self.flush()
+                call()
+            self.flush()  # the next shape's operands are no part of this
+        except RuntimeError as why:
+            self.refuse(table, why)
+            first = None
+        self.first.append(first)
+
+    def measure(self, batch, end):
+        """For each (table, shape) of BATCH that was begun before END its runs,
+        each a list of kernels, or None where it cannot run; or None where the
+        profiler has lost some."""
+        self.first = []
+        before = self.flush.count
+
+        def run():
+            for table, shape in batch:
+                if time.monotonic() < end or not self.first:
+                    self.run(table, shape)
+
+        groups = self.flush.split(kernels_of(run))
+        if len(groups) != self.flush.count - before:
+            return None
+        return [None if first is None else
+                groups[first - before:first - before + RUNS]
+                for first in self.first]
 
 
 class Table:
     """A family's rows in a file, which grows."""
 
-    def __init__(self, folder, family, clock, head):
+    def __init__(self, folder, family, head):
         self.path = os.path.join(folder, f"{family}.csv")
         self.known = set()
         self.draw, self.make, self.share = (FAMILIES | KERNEL_FAMILIES)[
@@ -129,7 +190,7 @@ class Table:
             self.read(head)
         else:
             with open(self.path, "w", encoding="utf-8") as file:
-                file.write(head + clock + ",".join(self.columns) + "\n")
+                file.write(head + CLOCK + ",".join(self.columns) + "\n")
 
     def more_columns(self):
         return [*self.shape, "time_us"]
@@ -141,6 +202,9 @@ class Table:
         if not any(line.strip() in gpu for line in lines):
             sys.exit(f"memsim calibrate: {self.path} is of another GPU; use "
                      "another -o")
+        if CLOCK not in lines:
+            sys.exit(f"memsim calibrate: {self.path} was measured in another "
+                     "way; use another -o")
         if lines and not lines[-1].endswith("\n"):  # it was killed there
             with open(self.path, "w", encoding="utf-8") as file:
                 file.writelines(lines[:-1])
@@ -152,9 +216,10 @@ class Table:
     def key(self, shape):
         return tuple(str(shape[c]) for c in self.shape)
 
-    def measure(self, shape, flush):
+    def rows(self, _shape, runs):
         """The rows of SHAPE, without its own columns."""
-        return [[f"{measure(self.make(shape), flush):.6g}"]]
+        us = statistics.median(sum(us for _name, us in run) for run in runs)
+        return [[f"{us:.6g}"]]
 
     def add(self, shape, rows):
         self.known.add(self.key(shape))
@@ -166,42 +231,28 @@ class Table:
 class KernelTable(Table):
     """The same with a row for each kernel of a shape."""
 
-    def __init__(self, folder, family, clock, head):
+    def __init__(self, folder, family, head):
         self.kernels = KERNEL_FAMILIES[family][3]
-        super().__init__(folder, family, clock, head)
+        super().__init__(folder, family, head)
 
     def more_columns(self):
         return [*self.shape, "kernel", "op", "numel", "bytes", "read_bytes",
                 "time_us"]
 
-    def measure(self, shape, flush):
-        times = measure_kernels(self.make(shape), flush)
+    def rows(self, shape, runs):
         rows = []
         for kernel, row in self.kernels(shape).items():
             name = re.compile(rf"(^|[ :]){kernel}[<(]")
-            us = [t for n, list_ in times.items() if name.search(n)
-                  for t in list_]
+            us = [us for run in runs for n, us in run if name.search(n)]
             if us:
                 rows.append([kernel, *(str(row[c]) for c in self.columns[-5:-1]),
                              f"{statistics.median(us):.6g}"])
         return rows
 
 
-def run_shape(table, shape, flush, gpu):
-    try:
-        rows = table.measure(shape, flush)
-        if gpu.wait_cool():
-            rows = table.measure(shape, flush)
-    except torch.cuda.OutOfMemoryError:
-        return False
-    table.add(shape, rows)
-    return bool(rows)
-
-
 def open_tables(folder, head):
-    clock = f"# clock: launch launch_us={GAP_US:g}\n"
-    tables = {name: Table(folder, name, clock, head) for name in FAMILIES}
-    tables |= {name: KernelTable(folder, name, "# clock: sustained\n", head)
+    tables = {name: Table(folder, name, head) for name in FAMILIES}
+    tables |= {name: KernelTable(folder, name, head)
                for name in KERNEL_FAMILIES}
     return tables
 
@@ -218,34 +269,59 @@ def shapes_of(o, tables, job):
         yield name, tables[name].draw(draw)
 
 
+def batches_of(shapes, tables):
+    """Lists of (table, shape) that are not measured yet."""
+    batch, asked = [], set()
+    for name, shape in shapes:
+        key = name, tables[name].key(shape)
+        if key[1] in tables[name].known or key in asked:
+            continue
+        asked.add(key)
+        batch.append((tables[name], shape))
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def measure(runs, batch, end, gpu):
+    """The runs of each of BATCH; alone, where the profiler has lost some."""
+    found = runs.measure(batch, end)
+    if found and gpu.wait_cool():
+        found = runs.measure(batch, end)
+    if found is None and len(batch) > 1:
+        found = [runs.measure([one], end) for one in batch]
+        found = [one[0] if one else None for one in found]
+    return found or []
+
+
 def calibrate(o, gpu, head):
     tables = open_tables(o.output, head)
     job = Job(o.memsim, o.job) if o.job else None
-    cache = torch.cuda.get_device_properties(0).L2_cache_size
-    flush = torch.empty(max(FLUSH_BYTES, 4 * cache), dtype=torch.uint8,
-                        device="cuda")
+    runs = Runs(Flush())
     end = time.monotonic() + o.minutes * 60
-    said = made = skipped = 0
-    for count, (name, shape) in enumerate(shapes_of(o, tables, job)):
+    all_ = o.shapes + (len(job.shapes()) if job else 0)
+    said = time.monotonic()
+    made = skipped = 0
+    for batch in batches_of(shapes_of(o, tables, job), tables):
         if time.monotonic() > end:
             break
-        if tables[name].key(shape) in tables[name].known:
-            continue
-        if run_shape(tables[name], shape, flush, gpu):
-            made += 1
-        else:
-            skipped += 1
-            torch.cuda.empty_cache()
+        for (table, shape), its in zip(batch, measure(runs, batch, end, gpu)):
+            rows = table.rows(shape, its) if its else []
+            if its:
+                table.add(shape, rows)
+            made += bool(rows)
+            skipped += not rows
         if time.monotonic() - said > 5:
             said = time.monotonic()
-            print(f"memsim calibrate: {made} shapes, {count + 1} of "
-                  f"{o.shapes + (len(job.shapes()) if job else 0)}",
+            print(f"memsim calibrate: {made} shapes of {all_}",
                   file=sys.stderr, flush=True)
     if job:
         job.coverage(tables, sys.stderr)
     print(f"memsim calibrate: {made} shapes measured, "
           f"{sum(len(t.known) for t in tables.values())} in all, {skipped} "
-          f"did not fit; slowed by heat or power {gpu.throttled} times; next: "
+          f"did not run; slowed by heat or power {gpu.throttled} times; next: "
           f"memsim fit {o.output}/*.csv -o FIT.json", file=sys.stderr)
 
 

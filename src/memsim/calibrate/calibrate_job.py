@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-from calibrate_operators import DTYPES, SIZES
+from calibrate_operators import SIZES, TYPES
 
 NO_OPERATORS = ("copy", "set", "collective")
 LAYOUTS = {"0,1": "TN", "0,0": "NN", "1,0": "NT"}
@@ -106,8 +106,7 @@ def attention(w):
         "value_size")
     backward = w.family == "attention_backward"
     backend = BACKENDS.get(w["kernel"])
-    if heads != kv or queries != keys or size != value or not backend or \
-            (backward and backend != "fa2"):
+    if heads != kv or queries != keys or size != value or not backend:
         return None
     return f"attention{'_backward' if backward else ''}", {
         "op": "sdpa_bwd" if backward else "sdpa_fwd", "dtype": w["type"], "b": b,
@@ -125,7 +124,7 @@ def shape_of(line):
     """(Table, shape) that measures the work of LINE, or None."""
     work = Work(line)
     describe = FAMILIES.get(work.family)
-    if not describe or work.get("type") not in DTYPES or \
+    if not describe or work.get("type") not in TYPES or \
             work.get("source") not in ("exact", "rule"):
         return None
     return describe(work)

@@ -8,7 +8,8 @@ import torch
 import torch.nn.functional as F
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-SIZES = {"fp32": 4, "fp16": 2, "bf16": 2}
+TYPES = {**DTYPES, "tf32": torch.float32}
+SIZES = {"fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2}
 ATEN = torch.ops.aten
 
 
@@ -19,13 +20,26 @@ def between(draw, low, high, step):
 
 
 def tensor(dtype, *shape):
-    return torch.ones(shape, device="cuda", dtype=DTYPES[dtype])
+    """Random: with ones a GPU draws less power, and has a higher clock."""
+    return torch.empty(shape, device="cuda", dtype=TYPES[dtype]).normal_()
+
+
+def in_type(dtype, call):
+    """CALL, with TF32 if DTYPE asks for it."""
+    def with_tf32():
+        torch.backends.cuda.matmul.allow_tf32 = True
+        call()
+        torch.backends.cuda.matmul.allow_tf32 = False
+    return with_tf32 if dtype == "tf32" else call
 
 
 # --- products --------------------------------------------------------------
 
+PRODUCTS = ["bf16", "bf16", "bf16", "fp16", "fp32", "tf32"]
+
+
 def draw_gemm(draw):
-    dtype = draw.choice(["bf16", "bf16", "fp16", "fp32"])
+    dtype = draw.choice(PRODUCTS)
     if draw.random() < 0.2:
         step = draw.choice([16, 64])
         return {"op": "bmm", "dtype": dtype, "b": draw.choice([8, 32, 96]),
@@ -42,15 +56,15 @@ def make_gemm(s):
     if s["op"] == "bmm":
         a = tensor(s["dtype"], s["b"], s["m"], s["k"])
         b = tensor(s["dtype"], s["b"], s["k"], s["n"])
-        return lambda: torch.bmm(a, b)
+        return in_type(s["dtype"], lambda: torch.bmm(a, b))
     x, w = tensor(s["dtype"], s["m"], s["k"]), tensor(s["dtype"], s["n"], s["k"])
-    return lambda: F.linear(x, w)
+    return in_type(s["dtype"], lambda: F.linear(x, w))
 
 
 def draw_gemm_backward(draw):
     """Gradients of a linear layer's input (NN) and weight (NT)."""
     step = draw.choice([64, 64, 128, 8])
-    return {"op": "mm", "dtype": draw.choice(["bf16", "bf16", "fp16", "fp32"]),
+    return {"op": "mm", "dtype": draw.choice(PRODUCTS),
             "b": 1, "m": between(draw, 128, 16384, step),
             "n": between(draw, 128, 16384, step),
             "k": between(draw, 128, 16384, step),
@@ -61,9 +75,9 @@ def make_gemm_backward(s):
     b = tensor(s["dtype"], s["k"], s["n"])
     if s["layout"] == "NN":
         a = tensor(s["dtype"], s["m"], s["k"])
-        return lambda: torch.mm(a, b)
+        return in_type(s["dtype"], lambda: torch.mm(a, b))
     a = tensor(s["dtype"], s["k"], s["m"])
-    return lambda: torch.mm(a.t(), b)
+    return in_type(s["dtype"], lambda: torch.mm(a.t(), b))
 
 
 # --- elements ----------------------------------------------------------------
@@ -131,9 +145,9 @@ def draw_index(draw):
 def make_index(s):
     x = tensor(s["dtype"], s["rows"], s["cols"])
     if s["kind"] == "embedding":
-        rows = torch.arange(s["rows"], device="cuda").flip(0)
+        rows = torch.randint(s["rows"], (s["rows"],), device="cuda")
         return lambda: F.embedding(rows, x)
-    places = torch.arange(s["cols"], device="cuda").repeat(s["rows"], 1)
+    places = torch.randint(s["cols"], (s["rows"], s["cols"]), device="cuda")
     if s["kind"] == "gather":
         return lambda: x.gather(1, places)
     out = tensor(s["dtype"], s["rows"], s["cols"])
@@ -217,11 +231,14 @@ def make_rows_backward(s):
 def draw_attention(draw):
     heads = draw.choice([8, 12, 16, 32])
     length = between(draw, 128, 8192, 128)
-    return {"op": "sdpa_fwd", "dtype": draw.choice(["bf16", "fp16"]),
+    backend = draw.choice(["cudnn", "fa2", "efficient"])
+    return {"op": "sdpa_fwd",
+            "dtype": draw.choice(["fp32", "bf16"] if backend == "efficient"
+                                 else ["bf16", "fp16"]),
             "b": max(1, min(32, between(draw, 2048, 32768, 1) // length)),
             "hq": heads, "hkv": heads, "sq": length, "skv": length,
             "d": draw.choice([64, 128]), "causal": draw.randrange(2),
-            "backend": "fa2"}
+            "backend": backend}
 
 
 BACKENDS = {"fa2": torch.nn.attention.SDPBackend.FLASH_ATTENTION,
@@ -245,14 +262,16 @@ def draw_attention_backward(draw):
 
 
 def make_attention_backward(s):
-    """Three kernels: two small ones are around the one that counts."""
-    q, k, v = (tensor(s["dtype"], s["b"], s["sq"], s["hq"], s["d"])
-               .transpose(1, 2) for _ in range(3))
-    causal = bool(s["causal"])
-    done = ATEN._scaled_dot_product_flash_attention(q, k, v, 0.0, causal)
-    out, sums, *lengths, seed, offset = done[:8]
-    return lambda: ATEN._scaled_dot_product_flash_attention_backward(
-        out, q, k, v, out, sums, *lengths, 0.0, causal, seed, offset)
+    """Up to three kernels: small ones are around the one that counts."""
+    q, k, v, gradient = (tensor(s["dtype"], s["b"], s["sq"], s["hq"], s["d"])
+                         .transpose(1, 2) for _ in range(4))
+    inputs = [x.requires_grad_() for x in (q, k, v)]
+    with torch.enable_grad(), \
+            torch.nn.attention.sdpa_kernel(BACKENDS[s["backend"]]):
+        out = F.scaled_dot_product_attention(q, k, v,
+                                             is_causal=bool(s["causal"]))
+    return lambda: torch.autograd.grad(out, inputs, gradient,
+                                       retain_graph=True)
 
 
 def draw_convolution(draw):
@@ -260,7 +279,8 @@ def draw_convolution(draw):
     channels = draw.choice([32, 64, 128, 256, 512])
     width = draw.choice([1, 3, 3])
     stride = draw.choice([1, 1, 2])
-    return {"op": "conv2d_fwd", "dtype": draw.choice(["fp16", "bf16"]),
+    return {"op": "conv2d_fwd",
+            "dtype": draw.choice(["fp16", "bf16", "bf16", "tf32"]),
             "n": draw.choice([8, 16, 32, 64]), "c": channels, "h": side,
             "w": side, "k": draw.choice([64, 128, 256, 512]), "r": width,
             "s": width, "stride_h": stride, "stride_w": stride,
