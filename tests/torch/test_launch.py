@@ -683,8 +683,8 @@ def a_collective_that_one_does_not_call_does_not_hang():
 @test
 def a_rank_that_dies_stops_the_others():
     """And the traces are kept."""
-    kept = bad(DIES, 137, "rank 3 ended with status 137; the other ranks are "
-               "stopped", "--ranks", "0,3")
+    kept = bad(DIES, 125, r"rank 3 died of signal 9 \(Killed\); the other ranks "
+               "are stopped", "--ranks", "0,3")
     equal(len(kept), 2)
 
 

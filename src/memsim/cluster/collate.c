@@ -157,6 +157,13 @@ static char *endless_text(const struct comm_log *log, uint32_t call,
                      faults[COMM_ENDLESS].means, rank, one, other);
 }
 
+static void fault_fini(struct collation_fault *fault)
+{
+    free(fault->text);
+    free(fault->stack);
+    free(fault->other_stack);
+}
+
 void collation_add_endless(struct collation *c, const struct comm_log *log,
                            uint32_t call)
 {
@@ -178,6 +185,23 @@ void collation_add_endless(struct collation *c, const struct comm_log *log,
         .text = endless_text(log, call, rank, peer),
         .stack = stack_copy(log, call),
     };
+}
+
+void collation_drop_waits(struct collation *c, uint32_t rank)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < c->count; i++) {
+        struct collation_fault *fault = &c->faults[i];
+        bool waits = fault->fault == COMM_MISSING ||
+                     fault->fault == COMM_ENDLESS;
+        if (waits && (fault->other_rank == rank ||
+                      fault->other_rank == COMM_NONE))
+            fault_fini(fault);
+        else
+            c->faults[kept++] = *fault;
+    }
+    c->count = kept;
 }
 
 bool collation_has_missing(const struct collation *c)
@@ -222,11 +246,8 @@ struct collation *collation_create(const struct comm_job *job,
 
 void collation_destroy(struct collation *c)
 {
-    for (size_t i = 0; c && i < c->count; i++) {
-        free(c->faults[i].text);
-        free(c->faults[i].stack);
-        free(c->faults[i].other_stack);
-    }
+    for (size_t i = 0; c && i < c->count; i++)
+        fault_fini(&c->faults[i]);
     if (c)
         free(c->faults);
     free(c);

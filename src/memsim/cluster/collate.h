@@ -32,6 +32,10 @@ void collation_destroy(struct collation *c); /* NULL is fine */
 void collation_add_endless(struct collation *c, const struct comm_log *log,
                            uint32_t call);
 
+/* Removes that others wait for RANK, or for somebody who is not known: RANK
+ * failed, and took the others with it. */
+void collation_drop_waits(struct collation *c, uint32_t rank);
+
 /* Whether C has a call that another rank never makes; calls that differ. */
 bool collation_has_missing(const struct collation *c);
 bool collation_has_mismatch(const struct collation *c);

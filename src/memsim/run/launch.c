@@ -20,6 +20,7 @@
 
 #define REAL_RANKS   SESSION_DEVICES /* a GPU for each */
 #define END_SECONDS  10 /* from SIGTERM to SIGKILL, where a rank failed */
+#define RANK_DIED    125 /* the job's status where a rank died of a signal */
 #define LAUNCH_WORDS 7  /* before the rank's command */
 #define NO_AXES      "-"
 
@@ -396,6 +397,37 @@ static void on_alarm(int signal)
     alarmed = 1;
 }
 
+/* A rank that died of a signal has no status of its own. What a user or a batch
+ * system sends to the whole job is what the job ends with, as in a shell. */
+static int rank_code(int status)
+{
+    if (!WIFSIGNALED(status))
+        return WEXITSTATUS(status);
+    switch (WTERMSIG(status)) {
+    case SIGINT:
+    case SIGTERM:
+    case SIGHUP:
+    case SIGQUIT:
+        return 128 + WTERMSIG(status);
+    default:
+        return RANK_DIED;
+    }
+}
+
+/* Says why the ranks besides RANK are stopped. */
+static void rank_end_say(uint32_t rank, int status)
+{
+    char how[64];
+
+    if (WIFSIGNALED(status))
+        snprintf(how, sizeof how, "died of signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    else
+        snprintf(how, sizeof how, "ended with status %d", WEXITSTATUS(status));
+    fprintf(stderr, "memsim: rank %u %s; the other ranks are stopped\n", rank,
+            how);
+}
+
 /* Waits for all; when one fails, the others are stopped. */
 static int ranks_wait(struct started *all, size_t count)
 {
@@ -418,16 +450,12 @@ static int ranks_wait(struct started *all, size_t count)
             continue;
         s->pid = 0;
         left--;
-        int code =
-            WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+        int code = rank_code(status);
         if (!code || first)
             continue;
         first = code;
         if (left && code != LAUNCH_AGAIN)
-            fprintf(stderr,
-                    "memsim: rank %u ended with status %d; the other ranks are "
-                    "stopped\n",
-                    s->rank, code);
+            rank_end_say(s->rank, status);
         signal_all(all, count, SIGTERM);
         alarm(END_SECONDS);
     }
