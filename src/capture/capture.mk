@@ -68,7 +68,8 @@ $(O)/gen/cudnn_workspace.inc: data/workspaces/cudnn.csv
 	      $$15, $$16, $$17, $$18, $$19, $$20, $$21 }' $< > $@-t
 	@mv $@-t $@
 
-$(O)/pic13/src/capture/cudnn/workspace.o: $(O)/gen/cudnn_workspace.inc
+$(O)/pic12/src/capture/cudnn/workspace.o $(O)/pic13/src/capture/cudnn/workspace.o: \
+    $(O)/gen/cudnn_workspace.inc
 
 # An archive: only what the core and a library need gets into other people's
 # process.

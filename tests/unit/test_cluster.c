@@ -416,6 +416,10 @@ TEST(a_ring_of_sends_never_ends)
               "deadlock: rank 1 waits for ever in ncclSend of 1048576 "
               "bytes, int8; it sends to rank 2");
     CHECK_UINT(c->faults[0].other_rank, 2);
+    collation_drop_waits(c, 0);
+    CHECK_UINT(c->count, 1);
+    collation_drop_waits(c, 2); /* it failed: no fault of rank 1's */
+    CHECK_UINT(c->count, 0);
     collation_destroy(c);
     finish(job, 3);
 }

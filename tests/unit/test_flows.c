@@ -2,6 +2,7 @@
  * Collectives of several groups that share a network: from traces to times. */
 #include "common/base/range.h"
 #include "memsim/cluster/comm_siblings.h"
+#include "memsim/cluster/comm_wider.h"
 #include "memsim/time/flow_plan.h"
 #include "memsim/time/timing.h"
 
@@ -19,6 +20,7 @@ static char paths[RANKS][64];
 static struct simulation_plan plans[RANKS];
 static struct simulation_rank ranks[RANKS];
 static struct timing_rank timed[RANKS];
+static uint32_t widened; /* ranks that average gradients; 0: as recorded */
 
 /* Nodes of one GPU and one adapter of 50 GB/s, two on a leaf. */
 #define NODES(count, more)                                                     \
@@ -112,12 +114,19 @@ static uint64_t simulate(unsigned count, const struct comm_classes *classes,
     }
     struct comm_job *job = simulation_join(ranks, count, classes);
     CHECK(!placement_make(&at, placement, logs[0]->world, 1, err));
-    const struct flow_job flows = {logs, count, classes, c, &at};
+    struct comm_wider wider = {.count = 0};
+    struct flow_job flows = {logs, count, classes, c, &at};
+    if (widened) {
+        CHECK(comm_wider_make(&wider, logs, count, classes, NULL, widened));
+        flows.logs = wider.logs;
+        flows.classes = &wider.classes;
+    }
     struct flow_plan *plan = c->network ? flow_plan_create(&flows, err) : NULL;
     const struct simulation_peers peers = {ranks, count, job};
     const struct simulation_options options = {
         .price = {.gpu = &gpu, .cluster = c},
         .placement = &at,
+        .data_parallel = widened,
         .flow_plan = plan};
     timing_read_job(timed, &peers, &options);
     for (unsigned i = 0; i < count; i++) {
@@ -131,6 +140,7 @@ static uint64_t simulate(unsigned count, const struct comm_classes *classes,
         unlink(paths[i]);
     }
     flow_plan_destroy(plan);
+    comm_wider_fini(&wider);
     placement_fini(&at);
     comm_job_destroy(job);
     return longest;
@@ -182,6 +192,75 @@ TEST(groups_that_did_not_run_share_too)
 
     CHECK_UINT(two_groups(1, wide, &classes), alone);
     CHECK_NEAR(ratio(two_groups(1, thin, &classes), alone), 2, 0.02);
+}
+
+/* Two groups of WORLD / 2 ranks, two apart, average gradients. */
+static uint64_t averaging(unsigned world, const char *text)
+{
+    struct cluster c = cluster_of(text);
+    struct err err = {""};
+
+    for (unsigned r = 0; r < world; r++) {
+        struct build *b =
+            start(r, r, world, (struct range){r % 2, world / 2, 2});
+        BUILD(b, PHASE, .phase = TRACE_PHASE_BACKWARD);
+        BUILD(b, COLLECTIVE, .name = ALL_REDUCE, .communicator = 1,
+              .ranks = world / 2, .count = 128 * MIB, .type = 7,
+              .bytes = 512 * MIB, .send = 1, .receive = 1, .stream = 8);
+        end(b);
+    }
+    uint64_t ns = simulate(world, NULL, &c, NULL, &err);
+    CHECK_STR(err.text, "");
+    cluster_fini(&c);
+    return ns;
+}
+
+/* What a wider job takes is predicted from a narrower one, with what its groups
+ * take from each other. */
+TEST(a_wider_job_shares_the_network_as_if_it_had_run)
+{
+    static const char wide[] = NODES(8, LEAVES(1)), thin[] = NODES(8, LEAVES(2));
+    uint64_t alone = averaging(8, wide), sharing = averaging(8, thin);
+
+    CHECK_NEAR(ratio(sharing, alone), 2, 0.02);
+    widened = 4;
+    CHECK_UINT(averaging(4, wide), alone);
+    CHECK_UINT(averaging(4, thin), sharing);
+    widened = 0;
+}
+
+/* Tensor-parallel pairs, of which two average gradients; then four do. */
+TEST(the_ranks_of_a_wider_job_keep_their_order)
+{
+    uint32_t data[] = {1, 3}, tensor[] = {2, 3};
+    struct comm comms[] = {{.rank = 1, .ranks = 2, .members = data},
+                           {.rank = 1, .ranks = 2, .members = tensor}};
+    struct comm_call calls[] = {
+        {.comm = 0, .kind = COMM_ALL_REDUCE, .phase = TRACE_PHASE_BACKWARD},
+        {.comm = 1, .kind = COMM_ALL_REDUCE, .phase = TRACE_PHASE_FORWARD}};
+    const struct comm_log log = {.rank = 3, .world = 4, .comms = comms,
+                                 .comm_count = 2, .calls = calls,
+                                 .call_count = 2}, *logs[] = {&log};
+    static const uint32_t stands[] = {0, 1, 0, 1, 0, 1, 2, 3};
+    struct comm_wider w;
+
+    CHECK(comm_wider_make(&w, logs, 1, NULL, NULL, 4));
+    CHECK_UINT(w.classes.world, 8);
+    for (uint32_t r = 0; r < 8; r++)
+        CHECK_UINT(w.classes.stands[r], stands[r]);
+    const struct comm_log *wide = w.logs[0];
+    CHECK_UINT(wide->rank, 7);
+    CHECK_UINT(wide->comms[0].ranks, 4);
+    CHECK_UINT(wide->comms[0].rank, 3);
+    for (uint32_t i = 0; i < 4; i++)
+        CHECK_UINT(wide->comms[0].members[i], 1 + 2 * i);
+    CHECK_UINT(wide->comms[1].members[0], 6);
+    CHECK_UINT(wide->comms[1].members[1], 7);
+    comm_wider_fini(&w);
+    data[1] = 2; /* in no order */
+    comms[0].ranks = 2;
+    data[0] = 3;
+    CHECK(!comm_wider_make(&w, logs, 1, NULL, NULL, 4));
 }
 
 /* All links wide: what there is without a network. */

@@ -16,6 +16,18 @@
 #define PATH_BYTES 1024
 #define TEXT_READ  (256u << 10) /* METADATA has its requirements at the top */
 
+/* What is compiled for CUDA 12 is cuDNN 8, for 13 is cuDNN 9 (cudnn.api). The
+ * former's version numbers are shorter; the last PyTorch that needs it has 8.9.2. */
+#if MEMSIM_CUDA_MAJOR == 12
+#define SERVED_MAJOR   8
+#define SERVED_VERSION 8902
+#define MAJOR_UNIT     1000
+#else
+#define SERVED_MAJOR   CUDNN_MAJOR
+#define SERVED_VERSION CUDNN_VERSION
+#define MAJOR_UNIT     10000
+#endif
+
 /* For dl_iterate_phdr: where packages lie, out of the path of libtorch_cuda.so
  * (PACKAGES/torch/lib/libtorch_cuda.so). */
 static int packages_find(struct dl_phdr_info *info, size_t size, void *packages)
@@ -47,7 +59,7 @@ static void file_read(const char *path, char *text, size_t size)
 }
 
 /* "==9.19.0.56" behind the first requirement of a cuDNN, as 91900; 0 where
- * there is none. */
+ * there is none of ours. */
 static size_t requirement_parse(const char *text)
 {
     const char *line = strstr(text, "Requires-Dist: nvidia-cudnn-cu");
@@ -56,7 +68,9 @@ static size_t requirement_parse(const char *text)
     line = line ? strstr(line, "==") : NULL;
     if (!line || sscanf(line, "==%d.%d.%d", &major, &minor, &patch) != 3)
         return 0;
-    return (size_t)(major * 10000 + minor * 100 + patch);
+    return major == SERVED_MAJOR
+               ? (size_t)(major * MAJOR_UNIT + minor * 100 + patch)
+               : 0;
 }
 
 /* A wheel's folder is named by its version, with or without the part behind
@@ -90,7 +104,7 @@ static size_t version_find(void)
 
     if (dl_iterate_phdr(packages_find, packages))
         version = wheel_version(packages, text);
-    return version / 10000 == CUDNN_MAJOR ? version : CUDNN_VERSION;
+    return version ? version : SERVED_VERSION;
 }
 
 /* Asked first by one thread, as torch's initialization is; another would find
@@ -108,8 +122,8 @@ cudnnStatus_t cudnnGetProperty(libraryPropertyType type, int *value)
 {
     const int version = (int)cudnnGetVersion();
     const int numbers[] = {
-        [MAJOR_VERSION] = version / 10000,
-        [MINOR_VERSION] = version / 100 % 100,
+        [MAJOR_VERSION] = SERVED_MAJOR,
+        [MINOR_VERSION] = version % MAJOR_UNIT / 100,
         [PATCH_LEVEL] = version % 100,
     };
 

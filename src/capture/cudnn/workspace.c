@@ -153,7 +153,9 @@ static struct problem problem_of(const struct convolution *c)
                  gpu->capability_minor % 100);
         p.sm_count = gpu->sm_count;
     }
-    snprintf(p.cudnn, sizeof p.cudnn, "%zu", cudnnGetVersion() / 10000 % 100);
+    int major = 0;
+    cudnnGetProperty(MAJOR_VERSION, &major);
+    snprintf(p.cudnn, sizeof p.cudnn, "%d", major % 100);
     return p;
 }
 

@@ -162,23 +162,6 @@ static int write_chakra(const struct study_job *j, struct err *err)
     return rc;
 }
 
-static void note_network(const struct study_job *j)
-{
-    const struct cluster *c = &j->t->cluster;
-    struct flow_plan_size size = flow_plan_size(j->flows);
-
-    result_note(j->result,
-                "--cluster %s: collectives between nodes share its network "
-                "(%s); they use it in %" PRIu32 " ways, which %" PRIu32
-                " kinds of links limit",
-                c->name, c->network->about, size.patterns, size.rows);
-    if (size.unknown)
-        result_note(j->result,
-                    "of %" PRIu64 " collectives it is not known which links "
-                    "they use: they slow nobody down",
-                    size.unknown);
-}
-
 /* Where the ranks are on the cluster, and what its network has to do with their
  * collectives. */
 static int job_network(struct study_job *j, struct err *err)
@@ -199,19 +182,27 @@ static int job_network(struct study_job *j, struct err *err)
                             cluster_width(c, local), err);
         j->timeline.placement = rc ? NULL : &j->placement;
     }
-    if (!rc && j->timeline.placement && c->network &&
-        !j->timeline.data_parallel) {
-        const struct flow_job flows = {logs, j->count,
-                                       j->classes.world ? &j->classes : NULL, c,
-                                       &j->placement};
-        j->flows = flow_plan_create(&flows, err);
+    if (!rc && j->timeline.placement && c->network) {
+        const struct job_network network = {
+            .flows = {logs, j->count, j->classes.world ? &j->classes : NULL, c,
+                      &j->placement},
+            .placement = j->t->options->placement,
+            .average = j->timeline.average,
+            .data_parallel = j->timeline.data_parallel};
+        rc = job_network_plan(&network, j->result, &j->flows, err);
         j->timeline.flow_plan = j->flows;
-        rc = j->flows ? 0 : -1;
-        if (!rc)
-            note_network(j);
     }
     free(logs);
     return rc;
+}
+
+/* What never came from ranks that failed, or were stopped for that, is no fault
+ * of the program's collectives. */
+static void failed_ranks_excuse(struct result *result)
+{
+    for (size_t i = 0; i < result->failure_count; i++)
+        if (result->failures[i].ranks)
+            collation_drop_waits(result->collation, result->failures[i].rank);
 }
 
 /* What the result says of collectives that do not match. */
@@ -222,6 +213,7 @@ static void job_collate(const struct study_job *j)
 
     collation_destroy(result->collation);
     result->collation = collation_create(j->joined, logs);
+    failed_ranks_excuse(result);
     free(logs);
 }
 
@@ -252,6 +244,7 @@ static void job_endless(const struct study_job *j,
                         "its times end there",
                         j->of[i]->rank);
     }
+    failed_ranks_excuse(result);
     result->endless |= whole && collation_has_missing(result->collation);
 }
 
