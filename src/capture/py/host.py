@@ -252,7 +252,8 @@ def start():
     clear = core.memsim_pages_clear
     clear.argtypes = ctypes.c_void_p, ctypes.c_uint64
     _serve_copies(core)
-    compiling = torch.compiler.is_compiling
+    compiling = getattr(torch.compiler, "is_compiling", None) or \
+        torch._utils.is_compiling  # before PyTorch 2.2
 
     def skipped(original, is_method):
         @functools.wraps(original)

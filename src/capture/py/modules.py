@@ -54,8 +54,9 @@ _CALL = nn_module.Module._call_impl.__code__
 _calls = sys.modules[__name__.replace("modules", "places")]
 _sizes = sys.modules[__name__.replace("modules", "sizes")]
 
-_is_compiling = getattr(torch.compiler, "is_dynamo_compiling",
-                        torch.compiler.is_compiling)
+_is_compiling = (getattr(torch.compiler, "is_dynamo_compiling", None)
+                 or getattr(torch.compiler, "is_compiling", None)
+                 or torch._utils.is_compiling)  # before PyTorch 2.2
 
 
 class _Known:
