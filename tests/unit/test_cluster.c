@@ -6,6 +6,8 @@
 #include "memsim/time/time_job.h"
 #include "memsim/time/timing.h"
 
+#include <math.h>
+
 #include "check.h"
 #include "trace_build.h"
 
@@ -181,6 +183,34 @@ TEST(one_rank_is_simulated_as_alone)
     CHECK_UINT(step_ns(0, 1), alone.steps[1].duration_ns);
     timing_fini(&alone);
     finish(job, 1);
+}
+
+/* How far the band of a step of COUNT ranks goes above it: 64 GiB are set, and a
+ * little is reduced. */
+static double band_above(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        struct build *b = start(i, count);
+        begin_step(b);
+        BUILD(b, SET, .address = 1, .bytes = UINT64_C(64) << 30, .stream = 8);
+        collective(b, i, count, ALL_REDUCE, MIB / 64);
+        BUILD(b, SYNC_STREAM, .stream = 8);
+        end_step(b);
+    }
+    struct comm_job *job = join(count);
+    simulate(job, count);
+    const struct timing_step *step = &timed[0].timing.steps[0];
+    double above = (double)step->high_ns / (double)step->duration_ns - 1;
+    finish(job, count);
+    return above;
+}
+
+TEST(a_step_of_several_ranks_has_a_wider_band)
+{
+    double alone = band_above(1), many = band_above(2);
+
+    CHECK(many > alone + 0.01);
+    CHECK_NEAR(many, hypot(alone, 0.12), 0.01);
 }
 
 TEST(a_send_waits_for_its_receive)
