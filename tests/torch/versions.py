@@ -36,11 +36,11 @@ and some that are newer than memsim.
 2.10.0 is the newest version on PyPI that is built for CUDA 12: 2.11.0 to 2.15.0
 require `cuda-toolkit` 13 (`pip install --dry-run --ignore-installed --report -
 torch==VERSION`, November 2026). 2.15.0 is the newest of all.
-PyTorch 2.1 to 2.4 run, too, and their jobs are attributed, timed and replayed; the
-tests do not run on them. 2.1 to 2.3 need cuDNN 8, whose functions for recurrent
-networks fail. For 2.1 and 2.2 the report says that the sizes that were requested and
-the streams of blocks are not recorded. With 2.1.2 and 2.4.1 a small network, one with
-convolutions and FSDP1 on several ranks were run.
+PyTorch 2.1 to 2.4 run, too, and their jobs are attributed and timed; `memsim replay`
+refuses their recordings, and the tests do not run on them. 2.1 to 2.3 need cuDNN 8,
+whose functions for recurrent networks fail. For 2.1 and 2.2 the report says that the
+sizes that were requested and the streams of blocks are not recorded. With 2.1.2 and
+2.4.1 a small network, one with convolutions and FSDP1 on several ranks were run.
 
 A newer version loads as far as it can. The report names each function that the
 version needs and memsim lacks. The program misses it only when it calls it.

@@ -17,7 +17,7 @@
 #define TEXT_READ  (256u << 10) /* METADATA has its requirements at the top */
 
 /* What is compiled for CUDA 12 is cuDNN 8, for 13 is cuDNN 9 (cudnn.api). The
- * former's version numbers are shorter; the last PyTorch that needs it has 8.9.2. */
+ * former's version numbers are shorter; PyTorch 2.1 to 2.3 need 8.9.2. */
 #if MEMSIM_CUDA_MAJOR == 12
 #define SERVED_MAJOR   8
 #define SERVED_VERSION 8902

@@ -133,9 +133,9 @@ static const struct options options = {
         "  123  memory grows and runs out before the job ends (--steps), or "
         "the largest\n       input does not fit (--input-max, --worst-batch)\n"
         "  124  the host's memory does not suffice (--host-memory)\n"
-        "  125  memsim failed, --require-gpu found no use of a GPU, a rank that\n"
-        "       memsim started died of a signal, or a process of COMMAND failed,\n"
-        "       and COMMAND ended with 0\n"
+        "  125  memsim failed, --require-gpu found no use of a GPU, a rank\n"
+        "       that memsim started died of a signal, or a process of\n"
+        "       COMMAND failed, and COMMAND ended with 0\n"
         "  126  COMMAND cannot be executed\n"
         "  127  COMMAND was not found",
     .examples =

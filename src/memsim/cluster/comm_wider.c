@@ -6,8 +6,8 @@
 #include "common/base/xmalloc.h"
 #include "memsim/cluster/comm_width.h"
 
-/* Rank = inner + APART x (place + OWN x outer), where PLACE counts the ranks that
- * average gradients. */
+/* Rank = inner + APART x (place + OWN x outer), where PLACE counts the ranks
+ * that average gradients. */
 struct order {
     uint32_t apart, own, wanted, world;
 };

@@ -33,9 +33,9 @@ static int plan_make(const struct flow_job *flows, struct result *result,
 }
 
 /* The plan of W, the wider job of N. */
-static int wider_plan(const struct job_network *n, const struct comm_wider *w,
-                      struct result *result, struct flow_plan **plan,
-                      struct err *err)
+static int wider_plan(const struct job_network *n,
+                      const struct comm_wider *w, struct result *result,
+                      struct flow_plan **plan, struct err *err)
 {
     struct flow_job flows = n->flows;
     struct placement placement;
@@ -53,7 +53,7 @@ static int wider_plan(const struct job_network *n, const struct comm_wider *w,
 }
 
 int job_network_plan(const struct job_network *n, struct result *result,
-                        struct flow_plan **plan, struct err *err)
+                     struct flow_plan **plan, struct err *err)
 {
     const struct flow_job *f = &n->flows;
     struct comm_wider wider;

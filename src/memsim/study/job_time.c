@@ -14,6 +14,7 @@
 #include "memsim/report/result_verdict.h"
 #include "memsim/report/time_report.h"
 #include "memsim/study/delay_options.h"
+#include "memsim/study/job_network.h"
 #include "memsim/study/job_timelines.h"
 #include "memsim/time/flow_plan.h"
 

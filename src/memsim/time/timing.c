@@ -12,9 +12,9 @@
  * machine to machine; see doc/time.md. */
 #define HOST_ERROR 0.3
 
-/* A job of many GPUs takes what no price has: GPUs and hosts that differ, links that
- * others use. So four of five published steps are in the band; see
- * doc/evidence/truth-distributed.md. Not those of a profile, which has all that. */
+/* A job of many GPUs takes what no price has: GPUs and hosts that differ, links
+ * that others use. So four of five published steps are in the band; see
+ * doc/evidence/truth-distributed.md. A profile has all that. */
 #define MANY_BELOW 0.03
 #define MANY_ABOVE 0.12
 
