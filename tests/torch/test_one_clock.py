@@ -120,6 +120,42 @@ os._exit(0)
 """
 
 
+# Two experts, one on each rank: each rank sends a token to the expert that its
+# router chooses.
+EXPERTS = """
+import os, time, torch, torch.distributed as dist
+rank, local = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(local)
+dist.init_process_group("nccl")
+class Experts(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.router = torch.nn.Linear(1024, 2, bias=False)
+        self.own = torch.nn.Linear(1024, 4096)
+    def forward(self, x):
+        chosen = self.router(x).topk(1)[1].flatten()
+        send = torch.bincount(chosen, minlength=2)
+        got = torch.empty_like(send)
+        dist.all_to_all_single(got, send)
+        y = x.new_empty(got.sum().item(), 1024)
+        dist.all_to_all_single(y, x[chosen.argsort()], got.tolist(),
+                               send.tolist())
+        return self.own(y).float().sum()
+model = Experts().cuda().bfloat16()
+optimizer = torch.optim.SGD(model.own.parameters(), lr=.1)
+x = torch.randn(65536, 1024, device="cuda", dtype=torch.bfloat16)
+for step in range(1, 6):
+    start = time.perf_counter_ns()
+    model(x).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    dist.all_reduce(x[:1])
+    torch.cuda.synchronize()
+    took = time.perf_counter_ns() - start
+    print(f"[rank{rank}]:step: {step} took: {took}", flush=True)
+"""
+
+
 def run(script, *options, ranks=2, rc=0):
     """The times of a step that each rank prints, by rank, and the report."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -188,6 +224,15 @@ def groups_across_nodes_cost_in_a_program_what_they_cost_in_the_report():
         took.append(seen[0][-1])
     # round-robin: the messages stay within a node
     assert took[1] < .8 * took[0], took
+
+
+@test
+def skewed_routing_is_in_the_clock():
+    options = ["--ranks", "all", "--host-speed", "0"]
+    even, _ = run(EXPERTS, *options)
+    seen, report = run(EXPERTS, *options, "--routing", "zipf:3")
+    is_reported(seen, report, [0, 1])
+    assert seen[1][-1] > 1.1 * even[1][-1], (seen, even)
 
 
 @test
