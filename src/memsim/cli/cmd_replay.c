@@ -209,6 +209,9 @@ static int times_check(const struct replay_options *o, const char *what,
                  {o->ask.memory.torch != NULL, "--torch"},
                  {o->ask.memory.fail_above_percent > 0, "--fail-above"},
                  {o->output.snapshot != NULL, "--snapshot"},
+                 {o->output.study.steps != 0, "--steps"},
+                 {o->output.study.input_max != NULL, "--input-max"},
+                 {o->output.study.worst_batch, "--worst-batch"},
                  {o->output.study.advice, "--advice"}};
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
