@@ -17,21 +17,23 @@ PACKED = 16384, 32768, 24576, 20480, 28800, 32000, 22400, 25600
 SIDES = 256, 512, 384, 320, 448, 480, 352, 416
 
 
-def device(kind, *sizes, largest=None):
+def device(kind, *sizes, largest=None, options=()):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "json")
         subprocess.run(
-            [MEMSIM, "run", "-q", "--json", path,
+            [MEMSIM, "run", "-q", "--json", path, *options,
              *([f"--input-max={largest}"] if largest else []), "--",
              sys.executable, SCRIPT, kind, *map(str, sizes)], check=True)
         with open(path) as file:
             return json.load(file)["ranks"][0]["devices"][0]
 
 
-def follows(kind, sizes, largest, n, dimension, error=0.002):
+def follows(kind, sizes, largest, n, dimension, error=0.002, options=()):
     """A size LARGEST, which is N in DIMENSION, needs what the law says."""
-    law = device(kind, *sizes, largest=f"{dimension}={n}")["input_law"]
-    peak = device(kind, sizes[0], largest)["peak_allocated_bytes"]
+    law = device(kind, *sizes, largest=f"{dimension}={n}",
+                 options=options)["input_law"]
+    peak = device(kind, sizes[0], largest, options=options)[
+        "peak_allocated_bytes"]
     assert law["dimension"] == dimension and law["degree"] == 1, law
     assert abs(law["peak_allocated_bytes"] - peak) < error * peak, (law, peak)
     by_law = law["constant_bytes"] + law["token_bytes"] * n
@@ -66,6 +68,13 @@ def batches_of_as_many_tokens():
 @test
 def tokens_that_go_to_experts():
     follows("experts", TOKENS, 4096, 4096, "token")
+
+
+@test
+def tokens_that_go_to_some_experts_more_often():
+    """Such a step is not played: the law is that of what tensors ask for."""
+    follows("experts", TOKENS, 4096, 4096, "token", error=0.02,
+            options=["--routing", "zipf:1.2"])
 
 
 @test

@@ -10,7 +10,12 @@
  * Ranks and random numbers follow from MEMSIM_SEED and the module that is at
  * work, and a row's choice from them and the row. So a module that is called
  * again for its gradients (checkpointing) chooses as before, and all ranks
- * choose alike. */
+ * choose alike.
+ *
+ * The rows' numbers are no independent ones, but multiples of an irrational
+ * number, which fill 0 to 1 evenly: each expert gets its share of any number of
+ * rows, but for a few. Chance would add its square root, and the peaks of steps
+ * with other numbers of tokens would lie on no line. */
 #include "capture/core/compute/routing.h"
 
 #include <stdlib.h>
@@ -21,6 +26,18 @@
 #include "common/base/random.h"
 
 #define TRIES 64 /* to find an expert that the row has not yet */
+
+/* Of the square roots of primes, what is behind the point: no one is a fraction
+ * of others. */
+static const double steps[] = {
+    0.41421356237309505, 0.73205080756887729, 0.23606797749978970,
+    0.64575131106459059, 0.31662479035539985, 0.60555127546398929,
+    0.12310562561766055, 0.35889894354067355, 0.79583152331271955,
+    0.38516480713450403, 0.56776436283002192, 0.08276253029821969,
+    0.40312423743284869, 0.55743852430200065, 0.85565460040104412,
+    0.28010988928051827,
+};
+#define STEPS (sizeof steps / sizeof *steps)
 
 static const char *routing_text(void)
 {
@@ -133,6 +150,15 @@ bool routing_begin(struct routing *r, uint64_t count, uint64_t k, uint64_t rows,
     return r->cumulative[count - 1] > 0;
 }
 
+/* ROW's number from 0 to below 1 in draw DRAW of its choice. */
+static double even_at(const struct routing *r, uint64_t row, uint64_t draw)
+{
+    double step = draw < STEPS ? steps[draw] : uniform(r->seed, r->site, ~draw);
+    double x = uniform(r->seed, ~r->site, draw) + (double)row * step;
+
+    return x - (double)(uint64_t)x;
+}
+
 /* The expert that X of 0 to 1 is. */
 static uint32_t expert_at(const struct routing *r, double x)
 {
@@ -165,8 +191,7 @@ void routing_choose(const struct routing *r, uint64_t row, uint64_t k,
     for (uint64_t i = 0; i < k; i++) {
         uint32_t expert = 0;
         for (uint64_t try = 0; try < TRIES; try++) {
-            expert = expert_at(r, uniform(r->seed, ~r->site,
-                                          (row * k + i) * TRIES + try));
+            expert = expert_at(r, even_at(r, row, try * k + i));
             if (!is_chosen(chosen, i, expert))
                 break;
         }
