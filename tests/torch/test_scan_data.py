@@ -52,7 +52,9 @@ def the_longest_sample_is_found_and_the_job_is_as_without():
 
 @test
 def the_worst_batch_is_the_one_that_the_job_meets():
-    """The order is the job's: the batch has that number in its first epoch."""
+    """The order is the job's: the batch has that number in its first epoch. Partial
+    sums of the embedding's gradient are a row for each 64 tokens or a part of them:
+    by steps of 878 to 989 tokens that is no line, but is played in whole rows."""
     result, told = run("plain", "--worst-batch", steps=20)
     _, largest = scanned(result)
     shapes = [line for line in told.splitlines() if "4000" in line]
@@ -60,7 +62,8 @@ def the_worst_batch_is_the_one_that_the_job_meets():
     device = result["ranks"][0]["devices"][0]
     short, _ = run("plain", "--worst-batch")
     peak = law(short)["peak_allocated_bytes"]
-    assert abs(peak - device["peak_allocated_bytes"]) < 0.01 * peak, \
+    assert law(short)["replayed"], law(short)
+    assert abs(peak - device["peak_allocated_bytes"]) < 0.0005 * peak, \
         (peak, device["peak_allocated_bytes"])
 
 

@@ -23,11 +23,15 @@ struct points {
 
 struct law {
     double constant, linear, square;
+    double unit; /* bytes that it is rounded up to; 0: none */
 };
 
 static double law_at(const struct law *law, double n)
 {
-    return law->constant + n * (law->linear + n * law->square);
+    double bytes = law->constant + n * (law->linear + n * law->square);
+
+    /* what is whole but for the last digit of a double is whole */
+    return law->unit > 0 ? ceil(bytes / law->unit - 1e-9) * law->unit : bytes;
 }
 
 static void points_span(struct points *p)
@@ -55,7 +59,7 @@ static struct law law_line(const struct points *p)
     double n = p->n[p->least], width = p->n[p->most] - n;
     double slope = (p->bytes[p->most] - p->bytes[p->least]) / width;
 
-    return (struct law){p->bytes[p->least] - slope * n, slope, 0};
+    return (struct law){p->bytes[p->least] - slope * n, slope, 0, 0};
 }
 
 /* Through these and one in the middle: Newton's form. */
@@ -67,7 +71,31 @@ static struct law law_parabola(const struct points *p)
     double square = (second - first) / (c - a);
 
     return (struct law){p->bytes[p->least] - first * a + square * a * b,
-                        first - square * (a + b), square};
+                        first - square * (a + b), square, 0};
+}
+
+/* The largest unit of which all are multiples. */
+static double points_unit(const struct points *p)
+{
+    uint64_t unit = 0;
+
+    for (size_t i = 0; i < p->count; i++)
+        for (uint64_t rest = (uint64_t)p->bytes[i]; rest;) {
+            uint64_t next = unit % rest;
+            unit = rest;
+            rest = next;
+        }
+    return (double)unit;
+}
+
+/* In proportion to n, in whole units: partial sums of so many rows each. */
+static struct law law_units(const struct points *p)
+{
+    double rate = INFINITY;
+
+    for (size_t i = 0; i < p->count; i++)
+        rate = fmin(rate, p->bytes[i] / p->n[i]);
+    return (struct law){0, rate, 0, points_unit(p)};
 }
 
 static bool law_holds(const struct points *p, const struct law *law)
@@ -82,8 +110,8 @@ static bool law_holds(const struct points *p, const struct law *law)
     return law->square >= 0;
 }
 
-/* A line that holds through three n; else a parabola that holds through more;
- * false: none does. */
+/* A line that holds through three n; else a parabola or units that hold through
+ * more; false: none does. */
 static bool law_find(const struct points *p, struct law *law)
 {
     if (!p->three)
@@ -91,8 +119,13 @@ static bool law_find(const struct points *p, struct law *law)
     *law = law_line(p);
     if (law_holds(p, law))
         return true;
+    if (p->count == 3)
+        return false;
     *law = law_parabola(p);
-    return p->count > 3 && law_holds(p, law);
+    if (law_holds(p, law))
+        return true;
+    *law = law_units(p);
+    return law->unit * POINTS_MIN < p->bytes[p->least] && law_holds(p, law);
 }
 
 /* --- the steps ------------------------------------------------------------ */
