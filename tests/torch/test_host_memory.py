@@ -93,15 +93,26 @@ with open(f"{sys.argv[2]}{dist.get_rank()}", "w") as file:
 
 # One rank's part of ZeRO-Offload, and of ZeRO-3's: DeepSpeed's own words.
 ZERO = """
-import os, sys, torch, deepspeed
-stage, pinned = int(sys.argv[1]), sys.argv[2] == "pinned"
+import importlib.util, os, sys, torch, deepspeed
+stage, pinned = int(sys.argv[1]), "pinned" in sys.argv[2]
 offload = {"device": "cpu", "pin_memory": pinned}
 zero = {"stage": stage, "offload_optimizer": offload}
 if stage == 3:
     zero.update(offload_param=offload, stage3_param_persistence_threshold=0)
 model = torch.nn.Sequential(*[torch.nn.Linear(1000, 1000) for _ in range(4)])
+adam = "adam" in sys.argv[2]
+if adam:  # the module is built already: DeepSpeed's own build asks for nvcc
+    from deepspeed.ops.op_builder.builder import OpBuilder
+    spec = importlib.util.spec_from_file_location(
+        "cpu_adam", os.environ["DEEPSPEED_CPU_ADAM"])
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    OpBuilder._loaded_ops["cpu_adam"] = module
+    kind = deepspeed.ops.adam.DeepSpeedCPUAdam
+else:
+    kind = torch.optim.AdamW
 engine, optimizer, _, _ = deepspeed.initialize(
-    model=model, optimizer=torch.optim.AdamW(model.parameters()),
+    model=model, optimizer=kind(model.parameters()),
     config={"train_micro_batch_size_per_gpu": 16, "bf16": {"enabled": True},
             "zero_optimization": zero, "zero_allow_untested_optimizer": True,
             "zero_force_ds_cpu_optimizer": False})
@@ -114,7 +125,8 @@ masters = (optimizer.fp32_partitioned_groups_flat if stage == 3
 masters = sum(t.numel() for t in masters)
 bf16 = sum(p.ds_tensor.numel() for p in model.parameters()) if stage == 3 else 0
 with open(f"{sys.argv[3]}{os.environ['RANK']}", "w") as file:
-    print(2 * bf16 + 4 * masters, 4 * masters, 8 * masters + 4, file=file)
+    print(2 * bf16 + 4 * masters, 4 * masters, 8 * masters + 4 * (not adam),
+          file=file)
 """
 
 
@@ -279,6 +291,14 @@ def what_zero_offloads_is_equal_to_the_byte():
     for stage in 1, 2, 3:
         offloaded(ZERO, stage, "pinned")
     offloaded(ZERO, 3, "pageable")
+
+
+@test
+def what_deepspeeds_own_adam_keeps_is_equal_to_the_byte():
+    if not os.environ.get("DEEPSPEED_CPU_ADAM"):
+        raise Skip("DEEPSPEED_CPU_ADAM names no module of DeepSpeed's cpu_adam")
+    for stage in 1, 2, 3:
+        offloaded(ZERO, stage, "pinned-adam")
 
 
 main()
