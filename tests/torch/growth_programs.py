@@ -9,6 +9,7 @@ or until memory runs out, and writes `NAME WHOLE-STEPS HOST-BYTES-PER-STEP` to
 FILE."""
 import collections
 import copy
+import ctypes
 import functools
 import gc
 import itertools
@@ -979,27 +980,38 @@ def one_step(program):
     next(program)
 
 
-def resident():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+class Mallinfo(ctypes.Structure):
+    """struct mallinfo2 of glibc 2.33 and newer."""
+    _fields_ = [(name, ctypes.c_size_t) for name in
+                ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks",
+                 "fsmblks", "uordblks", "fordblks", "keepcost")]
+
+
+def heap():
+    """Bytes in use of the C library's heap, tensors on the host included. What
+    is resident has memsim's own tables in it; the heap has nothing of them."""
+    ask = ctypes.CDLL(None).mallinfo2
+    ask.restype = Mallinfo
+    info = ask()
+    return info.uordblks + info.hblkhd
 
 
 def run(name, steps):
     """Whole steps of the program NAME, at most STEPS, and how many bytes more
-    it had in memory with each after the first HOST_WARM_UP."""
+    its heap had in use with each after the first HOST_WARM_UP."""
     program = (LEAKS.get(name) or INNOCENTS[name])()
-    step, before = 0, resident()
+    step, before = 0, heap()
     try:
         for step in range(steps):
             if step == HOST_WARM_UP:
                 gc.collect()
-                before = resident()
+                before = heap()
             one_step(program)
         step = steps
     except (torch.OutOfMemoryError, StopIteration):
         pass
     gc.collect()
-    return step, (resident() - before) // max(step - HOST_WARM_UP, 1)
+    return step, (heap() - before) // max(step - HOST_WARM_UP, 1)
 
 
 def fork(rank, name, steps, out):

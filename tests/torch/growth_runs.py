@@ -16,7 +16,7 @@ STEPS = 14        # that are recorded to predict
 RANKS = 32        # in one run
 MEMORY = "512MiB" # of each GPU: programs end soon
 END = 2000        # steps after which a program is ended
-HOST = {}         # of the last runs: resident bytes more with each step
+HOST = {}         # of the last runs: bytes more in the heap with each step
 
 
 def _named(decorator):
