@@ -58,8 +58,11 @@ if "late" in sys.argv:
     with torch.no_grad():
         for _ in range(400):
             model(torch.randn(2, 256, device="cuda"))
-for step in range(6 if "six" in sys.argv else 10):
+for step in range(6 if "six" in sys.argv else 20 if "twenty" in sys.argv else 10):
     out = model(torch.randn(512, 256, device="cuda"))
+    if sys.argv[1] == "uneven":       # 1 to 33 nodes of a graph
+        for _ in range(step * 7 % 5 * 8 + 1):
+            out = out * 1.0
     loss = out.square().mean()
     optimizer.zero_grad()
     loss.backward()
@@ -70,7 +73,11 @@ for step in range(6 if "six" in sys.argv else 10):
         kept.append(torch.ones(1 << 20, dtype=torch.uint8).pin_memory())
     if sys.argv[1] == "host":
         kept.append(torch.ones(1 << 18))
-    if sys.argv[1] == "graph":
+    if sys.argv[1] == "lengths":
+        kept.append(torch.ones((step * 7 % 5 + 1) << 16))
+    if sys.argv[1] == "sorted":       # the batch of the next step
+        ahead = torch.ones(step * step << 12)
+    if sys.argv[1] in ("graph", "uneven"):
         total = total + loss
 """
 LINE = f":{SCRIPT[:SCRIPT.index('out.detach() * 2')].count(chr(10)) + 1}"
@@ -150,6 +157,21 @@ def growth_on_the_host_is_named_by_kind():
                 <= growth["step_most_bytes"]), growth
     report, _ = run("nothing")
     assert "growth" not in report["host"], report["host"]
+
+
+@test
+def growth_by_other_sizes_in_each_step_is_named():
+    for what, member, least, most in (
+            ("uneven", "objects_step_bytes", 6 << 10, 64 << 10),
+            ("lengths", "tensors_step_bytes", 640 << 10, 960 << 10)):
+        report, _ = run(what, words=["twenty"])
+        growth = report["host"]["growth"]
+        assert least <= growth[member] <= most, (what, growth)
+        assert (growth["step_least_bytes"] < growth[member]
+                < growth["step_most_bytes"]), growth
+    report, _ = run("sorted", words=["twenty"])
+    assert "growth" not in report["host"], report["host"]
+    assert 1024 < report["host"]["growth_least_bytes"] < 3072, report["host"]
 
 
 @test

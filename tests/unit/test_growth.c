@@ -326,6 +326,89 @@ TEST(a_rare_rise_is_in_the_range_by_its_mean)
     CHECK(rate.most >= 15 * KIB && rate.most <= 17 * KIB);
 }
 
+/* The rate of a heap with what OF says at each of COUNT steps, from 1 on, and 2
+ * KiB of jitter. */
+static struct growth_rate rate_at(uint64_t (*of)(unsigned step), unsigned count)
+{
+    struct growth_heap h = {.count = 0};
+
+    for (unsigned i = 1; i <= count; i++)
+        growth_heap_measure(&h, i, 100 * KIB * KIB + of(i) + i * 7 % 3 * KIB);
+    return growth_heap_rate(&h);
+}
+
+static uint64_t by_sample(unsigned step) /* 2, 14 and 8 KiB in turn */
+{
+    return (step / 3 * 24 + (step % 3 ? step % 3 * 12 - 10 : 0)) * KIB;
+}
+
+static uint64_t every_fourth(unsigned step)
+{
+    return step / 4 * 30 * KIB;
+}
+
+static uint64_t slowly(unsigned step)
+{
+    return step * (KIB + KIB / 2);
+}
+
+static uint64_t to_a_bound(unsigned step)
+{
+    return (step < 20 ? step : 20) * 8 * KIB;
+}
+
+static uint64_t at_once(unsigned step)
+{
+    return step / 20 * 200 * KIB + step * KIB / 2;
+}
+
+static uint64_t collected(unsigned step) /* by every tenth step */
+{
+    return step % 10 * 12 * KIB;
+}
+
+TEST(a_heap_that_grows_unevenly_is_found)
+{
+    const struct growth_rate rate = rate_at(by_sample, 14);
+
+    CHECK(rate.bytes >= 7 * KIB && rate.bytes <= 9 * KIB);
+    CHECK(rate.least <= 8 * KIB && rate.most >= 8 * KIB);
+    const struct growth_rate rare = rate_at(every_fourth, 40);
+    CHECK(rare.least <= 15 * KIB / 2 && rare.most >= 15 * KIB / 2);
+}
+
+static uint64_t evenly(unsigned step)
+{
+    return step * 5 * KIB;
+}
+
+TEST(slow_growth_of_a_heap_needs_more_steps)
+{
+    CHECK(rate_at(evenly, 9).bytes >= 4 * KIB);
+    CHECK_UINT(rate_at(slowly, 14).bytes, 0);
+    const struct growth_rate rate = rate_at(slowly, 40);
+    CHECK(rate.bytes >= KIB && rate.bytes <= 2 * KIB);
+    const struct growth_rate later = rate_at(slowly, 2000);
+    CHECK(later.bytes >= KIB && later.bytes <= 2 * KIB);
+}
+
+TEST(a_heap_that_reaches_a_bound_does_not_grow)
+{
+    CHECK_UINT(rate_at(to_a_bound, 60).bytes, 0);
+    CHECK_UINT(rate_at(at_once, 39).bytes, 0);
+    CHECK_UINT(rate_at(collected, 60).bytes, 0);
+}
+
+TEST(growth_that_would_not_be_seen_is_a_number_of_bytes)
+{
+    struct growth_heap h = {.count = 0};
+
+    CHECK_UINT(growth_heap_least(&h), 0);
+    for (unsigned i = 1; i <= 64; i++)
+        growth_heap_measure(&h, i, 1024 * KIB + i % 2);
+    CHECK_UINT(growth_heap_least(&h), 547);
+}
+
 /* A level that stays is a look; one that nobody looked at is none. */
 TEST(a_heap_is_known_after_enough_looks)
 {
@@ -349,7 +432,12 @@ TEST(the_range_of_a_level_is_that_of_its_rises)
     for (unsigned i = 1; i <= 20; i++)
         growth_size_measure(&s, i, (5 * i + i % 2) * KIB); /* 6 and 4 */
     const struct growth_rate rate = growth_size_rate(&s, 20);
-    CHECK_UINT(rate.bytes, 0); /* uneven: no growth by the same */
+    CHECK(rate.bytes / KIB == 4 || rate.bytes / KIB == 5); /* in each step */
+    CHECK(rate.least == 4 * KIB && rate.most == 6 * KIB);
+    s = (struct growth_size){.bytes = 0};
+    for (unsigned i = 1; i <= 20; i++) /* jitter: it falls */
+        growth_size_measure(&s, i, i % 2 * i * i * KIB);
+    CHECK_UINT(growth_size_rate(&s, 20).bytes, 0);
     s = (struct growth_size){.bytes = 0};
     for (unsigned i = 1; i <= 20; i++)
         growth_size_measure(&s, i, 5 * i * KIB);

@@ -315,13 +315,15 @@ static void host_rates(struct result *result)
 }
 
 /* Of the ranks whose heap was looked at too seldom, the one with the fewest
- * looks. */
+ * looks; of the others, what the least of which is seen grows by. */
 static void heap_look(struct result *result)
 {
     result->heap_unknown = false;
     for (struct result_walk w = {NULL}; result_walk_next(result, &w);) {
         const struct attribution *a = w.device->attribution;
 
+        if (a && a->heap_least > result->heap_least)
+            result->heap_least = a->heap_least;
         if (!a || !a->heap_unknown)
             continue;
         if (!result->heap_unknown || a->heap_looks < result->heap_looks)

@@ -137,6 +137,7 @@ struct attribution {
     struct growth_rate host_growth[GROWTH_HOST_KINDS]; /* of the process */
     unsigned heap_looks; /* at its C library's heap, when steps began */
     bool heap_unknown;   /* they are too few to tell whether it grows */
+    uint64_t heap_least; /* growth by less a step would not be seen */
     unsigned growth_steps; /* compared; 0: the trace has no steps */
     enum step_rule growth_rule; /* what these steps are */
     struct peak_law law; /* of a step's peak */

@@ -323,6 +323,7 @@ static void host_conclude(struct conclusion *c)
     to[GROWTH_HOST_HEAP] = growth_heap_rate(&c->a->heap_growth);
     c->to->heap_unknown = !growth_heap_known(&c->a->heap_growth);
     c->to->heap_looks = c->a->heap_growth.looks;
+    c->to->heap_least = growth_heap_least(&c->a->heap_growth);
 }
 
 /* The step that began as number I, whose input is known if it has ended. */

@@ -199,9 +199,9 @@ static void kind_measure(struct growth_kind *kind, unsigned step)
         p->kept = p->live;
 }
 
-static void calls_restart(struct growth_calls *c, uint64_t live_bytes)
+static void calls_restart(struct growth_calls *c, uint64_t requested_bytes)
 {
-    c->size = (struct growth_size){.bytes = live_bytes};
+    c->size = (struct growth_size){.bytes = requested_bytes};
     c->count = 0;
 }
 
@@ -220,7 +220,7 @@ void growth_step(struct growth *g)
         kind->young = (struct growth_level){0};
         kind = next;
     }
-    calls_restart(&g->calls, g->live.bytes);
+    calls_restart(&g->calls, g->requested_bytes);
     growth_size_measure(&g->size, step, g->live.bytes);
     growth_size_measure(&g->peaks, step, g->peak_bytes);
     g->peak_bytes = g->live.bytes;
@@ -287,14 +287,14 @@ void growth_call(struct growth *g)
     struct growth_calls *c = &g->calls;
     const struct growth_size *s = &c->size;
 
-    growth_size_measure(&c->size, ++c->count, g->live.bytes);
+    growth_size_measure(&c->size, ++c->count, g->requested_bytes);
     if (s->fell || c->count < GROWTH_STEPS ||
         !rise_goes_on(&s->rise, c->count, SIZES) ||
         s->uneven > s->rise.times / 4 || c->count < c->found_count)
         return;
     c->found = calls_found(g);
     c->found_count = c->count;
-    c->found_bytes = g->live.bytes;
+    c->found_bytes = g->requested_bytes;
 }
 
 void growth_restart(struct growth *g)
@@ -324,10 +324,13 @@ static bool size_grows(const struct growth_size *s, unsigned step)
            s->uneven <= s->rise.times / 4;
 }
 
+/* Uneven rises have to be in half of the steps, and nothing may fall: where a
+ * level only jitters, new heights become rare. */
 struct growth_rate growth_size_rate(const struct growth_size *s, unsigned steps)
 {
-    bool grows = rise_goes_on(&s->rise, steps, SIZES) &&
-                 s->uneven <= s->rise.times / 4;
+    bool even = s->uneven <= s->rise.times / 4;
+    bool often = !s->fell && 2 * s->rise.times + WARM_UP >= steps;
+    bool grows = rise_goes_on(&s->rise, steps, SIZES) && (even || often);
 
     return grows ? (struct growth_rate){rise_rate(&s->rise), s->least, s->most}
                  : (struct growth_rate){0};

@@ -119,12 +119,14 @@ struct growth_found {
 /* Calls between the begins of two steps, those of an evaluation or a
  * generation: how many there were, and what they leave behind. */
 struct growth_calls {
-    struct growth_size size; /* when they begin, since the step began */
+    struct growth_size size; /* when they begin, since the step began: what
+                                tensors have, since blocks of a tensor that
+                                grows are larger by other remainders */
     unsigned count;
     struct growth_found found; /* of all steps, the most; step_bytes is that
                                   of a call, 0: nothing */
     unsigned found_count;      /* in the step where it was found */
-    uint64_t found_bytes;      /* that were live at the last of them */
+    uint64_t found_bytes;      /* that tensors had at the last of them */
 };
 
 /* What is compared of the host's memory. */
@@ -185,7 +187,8 @@ uint64_t growth_peak_bytes(const struct growth *g);
 uint64_t growth_held_bytes(const struct growth *g);
 
 /* So many more with each step, where what S measures grows regularly by the
- * same, and the least and the most of a rise. STEPS: that were measured. */
+ * same, or in half of the steps and never falls, and the least and the most of
+ * a rise. STEPS: that were measured. */
 struct growth_rate growth_size_rate(const struct growth_size *s,
                                     unsigned steps);
 

@@ -171,13 +171,16 @@ void growth_text_write(const struct result_device *d, const char *dim,
     text_write_wrapped(out, "   ", cause_text(a));
 }
 
-/* What a block of BYTES takes of PyTorch's segments, of which each holds whole
- * blocks. */
+/* What a block of BYTES takes at most of PyTorch's segments. Each holds whole
+ * blocks: of many, one less, where a block of the call lies between them. */
 static uint64_t packed_bytes(uint64_t bytes)
 {
     uint64_t segment = bytes <= MIB ? 2 * MIB : 20 * MIB;
+    uint64_t whole = segment / bytes;
 
-    return bytes < 10 * MIB ? segment / (segment / bytes) : bytes;
+    if (bytes >= 10 * MIB)
+        return bytes;
+    return segment / (whole > 3 ? whole - 1 : whole);
 }
 
 /* The calls that memory lasts for, the recorded ones included: at least all

@@ -215,6 +215,8 @@ void host_json_add(cJSON *root, const struct result *r)
     heap_text(r, heap, sizeof heap);
     if (*heap)
         cJSON_AddStringToObject(host, "growth_unknown", heap);
+    else if (r->heap_least)
+        json_add_bytes(host, "growth_least_bytes", r->heap_least);
     if (!result_host_grows(r))
         return;
     cJSON *growth = growth_json_add_host(host, "growth", r->host_growth);

@@ -279,6 +279,7 @@ struct result {
     unsigned heap_looks; /* at the C library's heap of the rank with the
                             fewest */
     bool heap_unknown;   /* they are too few to tell whether it grows */
+    uint64_t heap_least; /* growth by less a step is not seen; 0: not known */
     uint64_t host_lasts_steps; /* until the limit; 0: not known */
     uint64_t host_lasts_least, host_lasts_most; /* 0 at most: not known */
     char *dependencies; /* of --depends, as text; NULL: not asked for */

@@ -83,6 +83,7 @@ const struct schema_object schema_objects[] = {
     {"processes", "list of host_process", "each process that had tensors on the host or used a GPU"},
     {"growth", "optional host_growth", "what grows from step to step; missing: nothing was found to grow"},
     {"growth_unknown", "optional text", "why it is not known whether objects grow: too few looks at the C library's heap"},
+    {"growth_least_bytes", "optional uint", "objects that a rank adds with each step are not found below this: it is jitter; more steps make it smaller"},
 )},
 {"routing", "runs with other seeds of --routing; peaks of the fullest GPU, missing where the run at that percentile ran out of memory", NULL, FIELDS(
     {"distribution", "text", "what was given as --routing"},

@@ -10,6 +10,7 @@
 struct range {
     uint64_t address, bytes;
     uint32_t kind; /* the caller's */
+    uint32_t born; /* likewise */
 };
 
 struct ranges {

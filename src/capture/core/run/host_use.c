@@ -17,7 +17,7 @@
 #define PLACES_LARGE (UINT64_C(1) << 17)
 #define RISE_MIN    (UINT64_C(16) << 20) /* of what is known, between looks */
 #define LOOKS_NS    UINT64_C(1000000000) /* between looks without a rise */
-#define LOOK_SHARE  50 /* the pause after a look, in its own times */
+#define LOOK_SHARE  200 /* the pause after a look, in its own times */
 #define SHM_NS      UINT64_C(50000000)
 
 static struct ranges small = {.places = PLACES},
@@ -26,6 +26,8 @@ static struct session *session; /* NULL: no run */
 static struct session_host *mine; /* NULL: not joined, or there is no room */
 static bool refused;
 static uint64_t level[SESSION_HOST_KINDS];
+static uint32_t rounds; /* that ended (kept.h) */
+static uint64_t young;  /* bytes of tensors that were made in this one */
 static uint64_t known;  /* bytes of LARGE that would all be resident */
 static uint64_t looked; /* what it was at the last look */
 static uint64_t rest;   /* resident beside them, then */
@@ -115,6 +117,12 @@ static bool is_large(const struct range *r)
     return r->bytes >= HOST_LARGE && r->kind != SESSION_HOST_REGISTERED;
 }
 
+static void young_change(const struct range *r, uint64_t bytes)
+{
+    if (r->kind == SESSION_HOST_TENSORS && r->born == rounds)
+        young += bytes;
+}
+
 static void take(const struct range *r)
 {
     struct ranges *to = is_large(r) ? &large : &small;
@@ -122,6 +130,7 @@ static void take(const struct range *r)
     if (!is_joined() || !ranges_add(to, r))
         return;
     level_change(r->kind, r->bytes);
+    young_change(r, r->bytes);
     if (to == &large)
         known += r->bytes;
     look();
@@ -136,6 +145,7 @@ static void give(uint64_t address)
     if (!found && !was_large)
         return;
     level_change(old.kind, -old.bytes);
+    young_change(&old, -old.bytes);
     if (was_large)
         known -= old.bytes;
 }
@@ -146,7 +156,7 @@ void memsim_host_takes(enum session_host_kind kind, uint64_t address,
     if (!address || !bytes || !session)
         return;
     core_lock(LOCK_HOST);
-    take(&(struct range){address, bytes, kind});
+    take(&(struct range){address, bytes, kind, rounds});
     core_unlock(LOCK_HOST);
 }
 
@@ -175,6 +185,16 @@ uint64_t host_use_level(enum session_host_kind kind)
 {
     return mine ? atomic_load_explicit(&mine->level[kind], memory_order_relaxed)
                 : 0;
+}
+
+uint64_t host_use_round(void)
+{
+    core_lock(LOCK_HOST);
+    uint64_t old = level[SESSION_HOST_TENSORS] - young;
+    young = 0;
+    rounds++;
+    core_unlock(LOCK_HOST);
+    return old;
 }
 
 /* --- the process ---------------------------------------------------------- */
@@ -230,7 +250,7 @@ void host_use_after_fork(void)
     ranges_clear(&small);
     ranges_clear(&large);
     memset(level, 0, sizeof level);
-    known = looked = rest = next_look_ns = 0;
+    known = looked = rest = next_look_ns = young = 0;
     host_pages_after_fork();
 }
 

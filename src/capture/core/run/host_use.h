@@ -37,6 +37,11 @@ CORE_API void memsim_host_leave(void);
 /* Bytes in use as KIND at present. */
 uint64_t host_use_level(enum session_host_kind kind);
 
+/* A round ends, and the next one begins (kept.h). Returns the bytes of tensors
+ * that have outlived it: what was made in it, as a batch for the next one, is
+ * not among them. */
+uint64_t host_use_round(void);
+
 /* This process is to be counted, though it may have no tensor. */
 void host_use_join(void);
 

@@ -66,7 +66,9 @@ void kept_add(uint64_t address, uint64_t bytes, const struct tag *tag)
     core_lock(LOCK_KEPT);
     uint32_t kind = kind_find(tag);
     if (kinds[kind].key &&
-        ranges_add(&blocks, &(struct range){address, bytes, kind}))
+        ranges_add(&blocks, &(struct range){.address = address,
+                                           .bytes = bytes,
+                                           .kind = kind}))
         kinds[kind].live++;
     core_unlock(LOCK_KEPT);
 }
@@ -160,7 +162,7 @@ static void host_record(bool heap)
 {
     uint64_t tensors = host_use_level(SESSION_HOST_TENSORS);
     const struct trace_host_level now = {
-        .tensor_bytes = tensors,
+        .tensor_bytes = host_use_round(),
         .pinned_bytes = host_use_level(SESSION_HOST_PINNED),
         .heap_bytes = heap ? heap_look(tensors) : 0,
     };
