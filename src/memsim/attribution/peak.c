@@ -354,7 +354,8 @@ struct trace_listener peak_reading_init(struct peak_reading *r)
     for (unsigned i = 0; i < SESSION_DEVICES; i++)
         a->card_of[i] = i;
     a->attribute = attribute_create();
-    return (struct trace_listener){analysis_take, analysis_conclude, r};
+    return (struct trace_listener){
+        .take = analysis_take, .end = analysis_conclude, .context = r};
 }
 
 void peak_reading_fini(struct peak_reading *r)

@@ -331,7 +331,8 @@ struct trace_listener traffic_log_init(struct traffic_log *log,
                                 .reading = xcalloc(1, sizeof *log->reading)};
     log->reading->log = log;
     log->reading->ops = op_trace_create(on_op, log->reading);
-    return (struct trace_listener){log_take, log_conclude, log};
+    return (struct trace_listener){
+        .take = log_take, .end = log_conclude, .context = log};
 }
 
 int traffic_log_read(struct traffic_log *log, unsigned process,

@@ -537,7 +537,8 @@ struct replay_trace *replay_trace_create(const char *path, size_t limit,
 
 struct trace_listener replay_trace_listener(struct replay_trace *t)
 {
-    return (struct trace_listener){first_take, first_end, t};
+    return (struct trace_listener){
+        .take = first_take, .end = first_end, .context = t};
 }
 
 const struct replay_op *replay_trace_steps(const struct replay_trace *t,

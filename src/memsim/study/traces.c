@@ -20,8 +20,10 @@ static int play(const char *path, const struct study_progress *progress,
 {
     struct trace_reader reader;
 
-    if (trace_reader_open(&reader, path, err))
+    if (trace_reader_open(&reader, path, err)) {
+        trace_conclude(listeners, count, err);
         return -1;
+    }
     if (progress) {
         reader.progress = progress->tell;
         reader.context = progress->context;
@@ -42,13 +44,15 @@ struct pricing {
     struct cluster cluster;
     struct traffic_log *logs;
     size_t count;
+    struct result *result; /* gets the price, and what is not known */
 };
 
 static int pricing_init(struct pricing *p, const struct traces_wanted *wanted,
-                        size_t traces, struct err *err)
+                        size_t traces, struct result *result, struct err *err)
 {
     *p = (struct pricing){.wanted = wanted->cluster != NULL,
-                          .how = {wanted->quantile, wanted->placement}};
+                          .how = {wanted->quantile, wanted->placement},
+                          .result = result};
     if (!p->wanted)
         return 0;
     if (cluster_load(wanted->cluster, &p->cluster, err))
@@ -57,23 +61,34 @@ static int pricing_init(struct pricing *p, const struct traces_wanted *wanted,
     return 0;
 }
 
-/* The log in hand is whole, or, where RC is not 0, is not. */
-static void pricing_add(struct pricing *p, int rc, struct result *result,
-                        const struct err *err)
+/* The log in hand is whole, or, with ERR, is not. */
+static void log_conclude(void *to, const struct err *err)
 {
-    if (!rc) {
+    struct pricing *p = to;
+
+    if (!err) {
         p->count++;
         return;
     }
     traffic_log_fini(&p->logs[p->count]);
-    result_note(result, "its collectives are not known: %s", err->text);
+    result_note(p->result, "its collectives are not known: %s", err->text);
 }
 
-static void pricing_conclude(struct pricing *p, struct result *result)
+/* Listens to PROCESS for a log more. */
+static struct trace_listener pricing_listen(struct pricing *p, uint32_t process)
+{
+    struct trace_listener l = traffic_log_init(&p->logs[p->count], process);
+
+    l.conclude = log_conclude;
+    l.to = p;
+    return l;
+}
+
+static void pricing_end(struct pricing *p)
 {
     if (!p->wanted)
         return;
-    result->traffic = traffic_price(p->logs, p->count, &p->cluster, &p->how);
+    p->result->traffic = traffic_price(p->logs, p->count, &p->cluster, &p->how);
     while (p->count)
         traffic_log_fini(&p->logs[--p->count]);
     free(p->logs);
@@ -85,18 +100,15 @@ int traces_price(struct result *result, const struct run *run,
 {
     struct pricing pricing;
 
-    if (pricing_init(&pricing, wanted, run->count, err))
+    if (pricing_init(&pricing, wanted, run->count, result, err))
         return -1;
     for (size_t i = 0; i < run->count && pricing.wanted; i++) {
         struct err why = {""};
         const struct trace_listener listener =
-            traffic_log_init(&pricing.logs[pricing.count], (unsigned)i);
-        pricing_add(
-            &pricing,
-            play(run->traces[i].path, wanted->progress, &listener, 1, &why),
-            result, &why);
+            pricing_listen(&pricing, (uint32_t)i);
+        play(run->traces[i].path, wanted->progress, &listener, 1, &why);
     }
-    pricing_conclude(&pricing, result);
+    pricing_end(&pricing);
     return 0;
 }
 
@@ -208,6 +220,8 @@ struct reading {
 
 /* A pass over the trace of a process that is shown. */
 struct pass {
+    struct reading *r;
+    uint32_t process;
     struct trace_listener listeners[LISTENERS];
     size_t count;
     struct peak_reading peak;
@@ -215,9 +229,57 @@ struct pass {
     struct recorded *recorded;
 };
 
-static void pass_listen(struct pass *p, struct trace_listener listener)
+/* CONCLUDE says what becomes of what LISTENER heard. */
+static void pass_listen(struct pass *p, struct trace_listener listener,
+                        void (*conclude)(void *to, const struct err *err))
 {
+    listener.conclude = conclude;
+    listener.to = p;
     p->listeners[p->count++] = listener;
+}
+
+static void peak_conclude(void *to, const struct err *err)
+{
+    struct pass *p = to;
+
+    if (err)
+        result_note(p->r->result, "what was in memory is not known: %s",
+                    err->text);
+    else
+        peaks_take(p->r->result, p->process, &p->peak.peak);
+    peak_reading_fini(&p->peak);
+}
+
+static void events_conclude(void *to, const struct err *err)
+{
+    struct result *result = ((struct pass *)to)->r->result;
+
+    if (err)
+        result->events[result->event_count - 1].err = *err;
+}
+
+static void plan_conclude(void *to, const struct err *err)
+{
+    struct pass *p = to;
+
+    if (!err) {
+        plan_add(p->r->traces, p->plan);
+        return;
+    }
+    simulation_plan_fini(&p->plan->plan);
+    free(p->plan);
+}
+
+static void recorded_conclude(void *to, const struct err *err)
+{
+    struct pass *p = to;
+
+    if (!err) {
+        recorded_add(p->r->traces, p->recorded);
+        return;
+    }
+    recorded_fini(p->recorded);
+    free(p->recorded);
 }
 
 static bool is_recorded(const struct traces_wanted *w, uint32_t process,
@@ -229,88 +291,49 @@ static bool is_recorded(const struct traces_wanted *w, uint32_t process,
            (!stat(path, &st) && (uint64_t)st.st_size <= w->recorded_most);
 }
 
-static void pass_start(struct pass *p, struct reading *r, uint32_t process,
-                       const char *path)
+/* Those that hear a process that is shown. */
+static void pass_start(struct pass *p, const char *path)
 {
+    struct reading *r = p->r;
     const struct traces_wanted *w = r->wanted;
+    uint32_t process = p->process;
 
-    *p = (struct pass){.count = 0};
-    pass_listen(p, peak_reading_init(&p->peak));
-    if (r->pricing.wanted)
-        pass_listen(
-            p, traffic_log_init(&r->pricing.logs[r->pricing.count], process));
+    pass_listen(p, peak_reading_init(&p->peak), peak_conclude);
     if (w->events)
         pass_listen(
-            p, perfetto_log_listener(events_add(
-                   r->result, process, device_of(r->result, process)->card)));
+            p,
+            perfetto_log_listener(events_add(
+                r->result, process, device_of(r->result, process)->card)),
+            events_conclude);
     if (w->keep) {
         p->plan = xmalloc(sizeof *p->plan);
         p->plan->process = process;
-        pass_listen(p, simulation_plan_init(&p->plan->plan, w->keep,
-                                            kept_left(r->traces)));
+        pass_listen(
+            p,
+            simulation_plan_init(&p->plan->plan, w->keep, kept_left(r->traces)),
+            plan_conclude);
     }
     if (!is_recorded(w, process, path))
         return;
     p->recorded = xmalloc(sizeof *p->recorded);
     recorded_init(p->recorded, process, path, w->recorded_process == process);
     p->count += recorded_listen(p->recorded, &p->listeners[p->count]);
-}
-
-static void pass_keep(struct pass *p, struct reading *r, uint32_t process)
-{
-    peaks_take(r->result, process, &p->peak.peak);
-    if (p->plan)
-        plan_add(r->traces, p->plan);
-    if (p->recorded)
-        recorded_add(r->traces, p->recorded);
-}
-
-static void pass_drop(struct pass *p)
-{
-    if (p->plan)
-        simulation_plan_fini(&p->plan->plan);
-    free(p->plan);
-    if (p->recorded)
-        recorded_fini(p->recorded);
-    free(p->recorded);
-}
-
-static int shown_play(struct reading *r, uint32_t process, const char *path,
-                      struct err *err)
-{
-    struct pass p;
-
-    pass_start(&p, r, process, path);
-    int rc = play(path, r->wanted->progress, p.listeners, p.count, err);
-    if (!rc) {
-        pass_keep(&p, r, process);
-    } else {
-        result_note(r->result, "what was in memory is not known: %s",
-                    err->text);
-        if (r->wanted->events)
-            r->result->events[r->result->event_count - 1].err = *err;
-        pass_drop(&p);
-    }
-    peak_reading_fini(&p.peak);
-    return rc;
+    p->listeners[p->count - 1].conclude = recorded_conclude;
+    p->listeners[p->count - 1].to = p;
 }
 
 static void process_play(struct reading *r, uint32_t process)
 {
+    struct pass p = {.r = r, .process = process};
     struct err err = {""};
     char path[PATH_MAX];
-    int rc;
 
     run_trace_path(r->dir->path, process, path, sizeof path);
-    if (device_of(r->result, process)) {
-        rc = shown_play(r, process, path, &err);
-    } else {
-        const struct trace_listener listener =
-            traffic_log_init(&r->pricing.logs[r->pricing.count], process);
-        rc = play(path, r->wanted->progress, &listener, 1, &err);
-    }
+    if (device_of(r->result, process))
+        pass_start(&p, path);
     if (r->pricing.wanted)
-        pricing_add(&r->pricing, rc, r->result, &err);
+        p.listeners[p.count++] = pricing_listen(&r->pricing, process);
+    play(path, r->wanted->progress, p.listeners, p.count, &err);
 }
 
 /* Numbers of processes, each once. */
@@ -355,11 +378,11 @@ int traces_read(struct result *result, struct traces *traces,
     *traces = (struct traces){.plans = NULL};
     int rc = numbers_find(&numbers, result, dir, wanted->cluster != NULL, err);
     if (!rc)
-        rc = pricing_init(&r.pricing, wanted, numbers.count, err);
+        rc = pricing_init(&r.pricing, wanted, numbers.count, result, err);
     for (size_t i = 0; !rc && i < numbers.count; i++)
         process_play(&r, numbers.all[i]);
     if (!rc)
-        pricing_conclude(&r.pricing, result);
+        pricing_end(&r.pricing);
     free(numbers.all);
     return rc;
 }

@@ -172,7 +172,8 @@ struct trace_listener simulation_plan_init(struct simulation_plan *plan,
     pass->comms = &plan->comms;
     if (keep)
         plan->kept = trace_kept_create(most_bytes);
-    return (struct trace_listener){pass_take, pass_end, plan};
+    return (struct trace_listener){
+        .take = pass_take, .end = pass_end, .context = plan};
 }
 
 void simulation_plan_forget(struct simulation_plan *plan)
