@@ -78,9 +78,8 @@ static const struct option_row rows[] = {
      .help = "the clock of a rank does not wait for the other ranks\n"
              "in collectives, sends and receives"},
     {"late-frees", 0, OPTION_FLAG, NULL, ROW(late_frees),
-     .help = "a block that PyTorch frees while another stream uses it\n"
-             "is free when the simulated GPU is done with it, not\n"
-             "at once"},
+     .help = "delay frees of blocks used on another stream\n"
+             "(record_stream) until that stream is done"},
     {"real-init", 0, OPTION_FLAG, NULL, ROW(real_init),
      .help = "draw the random initial values of large host tensors"},
     {"stop-after", 0, OPTION_COUNT, "N", ROW(stop_after), .minimum = 1,

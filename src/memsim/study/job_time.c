@@ -241,8 +241,8 @@ static void job_endless(const struct study_job *j,
                                   (uint32_t)timing->stuck_place);
         else
             result_note(result,
-                        "rank %u: something waits for work that never comes; "
-                        "its times end there",
+                        "rank %u: a stream waits for an event or collective "
+                        "that never happens; step times after it are missing",
                         j->of[i]->rank);
     }
     failed_ranks_excuse(result);

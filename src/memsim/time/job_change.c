@@ -19,9 +19,10 @@ static const char *const sizes[] = {"hidden", "seq", "batch"};
 static int refuse_unknown(const char *text, size_t length, struct err *err)
 {
     return err_set(err,
-                   "--change: '%.*s' is no change; time:NAME=FACTOR, "
-                   "overlap:NAME, layers=N, stages=P and hidden, seq, batch or "
-                   "precision=OLD:NEW are",
+                   "--change: unknown change '%.*s'; expected "
+                   "time:NAME=FACTOR, overlap:NAME, layers=N, stages=P, "
+                   "or hidden, seq, batch or "
+                   "precision=OLD:NEW",
                    (int)length, text);
 }
 

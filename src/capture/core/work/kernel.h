@@ -91,9 +91,9 @@ bool kernel_strided_read(const struct kernel_launch *launch, uint32_t tensors,
 bool kernel_reduction_read(const struct kernel_launch *launch,
                            uint64_t words[TRACE_LAUNCH_WORDS]);
 
-/* kernel_blocks.c: of a kernel that is nobody's that memsim knows: the blocks
- * that it may write hold what is not known. Where it is not known which those
- * are, what came from the host as it is stays. */
+/* kernel_blocks.c: for unknown kernels: marks every block that they may write
+ * as unknown. Where it is not known which those are, what came from the host as
+ * it is stays. */
 void kernel_blocks_write(const struct kernel *kernel,
                          const struct kernel_launch *launch);
 /* The same, as steps of a graph: only where it is known. */
