@@ -197,7 +197,8 @@ def an_emulated_rank_has_them_on_the_real_stream():
 def a_rank_dies_at_a_step():
     with tempfile.TemporaryDirectory() as scratch:
         seen, report = run(scratch, "--delay", "die=3,rank=1", rc=125)
-        equal({r: len(s) for r, s in seen.items()}, {0: 3, 1: 3})
+        equal(len(seen[1]), 3)
+        assert len(seen[0]) >= 3, seen  # it goes on until it is stopped
         equal(report["verdict"], "failed")
         assert any("rank 1 dies as step 3 begins" in n
                    for n in report["notes"]), report["notes"]

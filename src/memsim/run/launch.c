@@ -454,9 +454,9 @@ static int ranks_wait(struct started *all, size_t count)
         if (!code || first)
             continue;
         first = code;
+        signal_all(all, count, SIGTERM); /* at once: they go on without it */
         if (left && code != LAUNCH_AGAIN)
             rank_end_say(s->rank, status);
-        signal_all(all, count, SIGTERM);
         alarm(END_SECONDS);
     }
     return first;
