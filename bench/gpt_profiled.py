@@ -140,6 +140,16 @@ def steps_of(o, stage, mesh, device):
     return step
 
 
+def record(step, path):
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
+                 record_shapes=True,
+                 schedule=schedule(wait=1, warmup=1, active=2)) as recorded:
+        for _ in range(4):
+            step()
+            recorded.step()
+    recorded.export_chrome_trace(path)
+
+
 def main():
     o = options()
     local = int(os.environ.get("LOCAL_RANK", 0))
@@ -157,17 +167,13 @@ def main():
                       place * o.layers // o.pp, (place + 1) * o.layers // o.pp)
     torch.set_default_dtype(torch.float)
     step = steps_of(o, stage, mesh, device)
-    if not o.profile:
+    if o.profile:
+        record(step, o.profile)
+    else:
         for _ in range(o.steps):
             step()
-        return
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
-                 record_shapes=True,
-                 schedule=schedule(wait=1, warmup=1, active=2)) as recorded:
-        for _ in range(4):
-            step()
-            recorded.step()
-    recorded.export_chrome_trace(o.profile)
+    if mesh:  # without it PyTorch's threads may outlive the process's end (SIGABRT)
+        dist.destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -144,6 +144,8 @@ struct simulation_options {
     bool without_profiler; /* likewise: the host without the profiler's time */
     bool models; /* imported profiles: prices in place of what was measured */
     bool as_measured; /* likewise: collectives too, whatever the cluster */
+    bool contends; /* likewise: collectives were put in, beside kernels that
+                      were measured without them */
     const struct price_options *own; /* of a profile that is played on another
                                         GPU: the prices of its own; NULL: it
                                         stays where it was; borrowed */

@@ -113,12 +113,19 @@ static enum work_family family_named(struct simulator *r, const struct op *op,
                                : found;
 }
 
+/* Profilers do not say it of collectives whose call came before they began. */
+static bool says_bytes(const struct op *op)
+{
+    return op->kind != OP_COLLECTIVE || op_as_collective(op)->bytes > 0;
+}
+
 bool simulator_reprices(const struct simulator *r, const struct op *op)
 {
     const struct simulation_options *o = &r->options;
 
-    return o->models || (op->kind == OP_COLLECTIVE && o->price.cluster &&
-                         !o->as_measured);
+    return says_bytes(op) &&
+           (o->models || (op->kind == OP_COLLECTIVE && o->price.cluster &&
+                          !o->as_measured));
 }
 
 /* OP, which was measured, gets PRICE's time. */
@@ -126,7 +133,7 @@ static void price_keep(struct simulator *r, const struct op *op,
                        const struct price *price)
 {
     r->t->measured_ns += op->duration_ns;
-    if (price->answer.basis == COST_FALLBACK)
+    if (price->answer.basis == COST_FALLBACK || !says_bytes(op))
         r->t->unmodelled_ns += op->duration_ns;
 }
 
@@ -160,6 +167,8 @@ static void price_measured(struct simulator *r, const struct op *op,
         price_keep(r, op, price);
         return;
     }
+    if (r->options.models && !says_bytes(op))
+        price_keep(r, op, price);
     if (r->move.own && op->kind != OP_COLLECTIVE)
         price->answer =
             price_move(&r->move, op, op_trace_names(r->ops), price, ns);
@@ -168,7 +177,8 @@ static void price_measured(struct simulator *r, const struct op *op,
             .ns = ns, .low_ns = ns, .high_ns = ns, .basis = COST_MEASURED};
     if (scale > 0)
         price_scale(&price->answer, scale);
-    price->share = 1;
+    if (!r->options.contends)
+        price->share = 1;
 }
 
 /* THREAD's wait ended: it returns after as long as it did. */

@@ -19,7 +19,9 @@ uint32_t simulator_device(struct simulator *r, uint32_t device)
     sim_gpu_set(&sim_gpu, gpu->sm_count, gpu->nccl_channels, limits.pcie_gbps,
                 gpu->memory_gbps);
     if (r->imported && !r->options.models) /* measured times have it all */
-        sim_gpu = (struct sim_gpu){.queue_depth = UINT32_MAX};
+        sim_gpu = (struct sim_gpu){
+            .queue_depth = UINT32_MAX,
+            .comm_takes = r->options.contends ? sim_gpu.comm_takes : 0};
     r->devices[device] =
         world_device(r->world, &sim_gpu, r, r->t->device_count);
     r->t->devices[r->t->device_count] = device;

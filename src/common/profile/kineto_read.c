@@ -57,6 +57,7 @@ static const struct field args_fields[] = {
     {"shared memory", FIELD_U32, AT(shared_bytes)},
     {"Collective name", FIELD_TEXT, AT(collective)},
     {"Process Group Name", FIELD_TEXT, AT(group)},
+    {"Process Group Ranks", FIELD_TEXT, AT(group_ranks)},
     {"dtype", FIELD_TEXT, AT(type)},
     {"In msg nelems", FIELD_NUMBER, AT(in_elements)},
     {"Out msg nelems", FIELD_NUMBER, AT(out_elements)},

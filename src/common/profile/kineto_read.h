@@ -33,6 +33,7 @@ struct kineto_event {
      * "[[8,4],[]]", "[float,Scalar]", "[-,[1, 1]]"; NULL: none. */
     const char *input_dims, *input_types, *input_strides, *concrete_inputs;
     const char *collective, *group, *type;
+    const char *group_ranks; /* "[0, 2, 4]", long ones as "[0, 2, ...]" */
     int64_t start_ns, duration_ns; /* on the trace's clock */
     int64_t process, thread; /* as the file numbers them; of a GPU event too */
     int64_t device, stream, correlation, external_id, bytes;

@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "common/base/map.h"
+#include "common/base/range.h"
 #include "common/base/xmalloc.h"
 #include "memsim/change/bucket_rule.h"
 #include "memsim/change/gradient_marks.h"
+#include "memsim/change/group_span.h"
 #include "memsim/change/side.h"
 
 #define MIB UINT64_C(1048576)
@@ -38,7 +40,8 @@ static const char reduce_name[] = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
 struct pass {
     struct records *r;
     struct rewrite *w;
-    uint32_t ranks, group;
+    uint32_t group;
+    struct range members; /* that average with this rank */
     uint32_t names; /* ids from here on: two kernels, the collective */
     bool begun;     /* names and the communicator are there */
     const struct gradient_mark *all; /* of a backward; borrowed */
@@ -149,8 +152,9 @@ struct putting {
     struct edit edit;
 };
 
-static void put(struct putting *g, enum trace_kind kind, const uint64_t *words,
-                size_t count, const char *text)
+static void put_bytes(struct putting *g, enum trace_kind kind,
+                      const uint64_t *words, size_t count, const char *text,
+                      size_t bytes)
 {
     struct records *r = g->p->r;
     struct record like = r->all[g->at];
@@ -160,23 +164,29 @@ static void put(struct putting *g, enum trace_kind kind, const uint64_t *words,
     memcpy(fields, words, count * sizeof *fields);
     like.kind = kind;
     like.field_count = (uint32_t)count;
-    like.text_bytes = text ? (uint32_t)strlen(text) : 0;
+    like.text_bytes = (uint32_t)bytes;
     like.time_ns += g->edit.lasts_ns;
-    index = records_add(r, &like, fields, text ? text : "");
+    index = records_add(r, &like, fields, text);
     if (!g->edit.copies++)
         g->edit.first = index;
 }
 
+static void put(struct putting *g, enum trace_kind kind, const uint64_t *words,
+                size_t count, const char *text)
+{
+    put_bytes(g, kind, words, count, text, strlen(text));
+}
+
 #define PUT(g, kind, ...)                                                      \
     put(g, TRACE_##kind, TRACE_WORDS(kind, __VA_ARGS__),                       \
-        TRACE_WORD_COUNT(kind), NULL)
+        TRACE_WORD_COUNT(kind), "")
 
 static void put_head(struct putting *g)
 {
     static const char *const texts[] = {SCALED("float"),
                                         SCALED("c10::BFloat16"), reduce_name};
-    char id[ID_BYTES + 1];
     struct pass *p = g->p;
+    char id[ID_BYTES + 1 + sizeof p->members];
 
     if (p->begun)
         return;
@@ -184,11 +194,13 @@ static void put_head(struct putting *g)
     for (uint32_t i = 0; i < 3; i++)
         put(g, TRACE_NAME, TRACE_WORDS(NAME, .name = p->names + i),
             TRACE_WORD_COUNT(NAME), texts[i]);
-    snprintf(id, sizeof id, "data parallel %-10" PRIu32, p->group);
-    put(g, TRACE_COMMUNICATOR,
-        TRACE_WORDS(COMMUNICATOR, .communicator = COMMUNICATOR,
-                    .ranks = p->ranks),
-        TRACE_WORD_COUNT(COMMUNICATOR), id);
+    snprintf(id, ID_BYTES + 1, "data parallel %-10" PRIu32, p->group);
+    memcpy(id + ID_BYTES, &p->members, sizeof p->members);
+    put_bytes(g, TRACE_COMMUNICATOR,
+              TRACE_WORDS(COMMUNICATOR, .communicator = COMMUNICATOR,
+                          .ranks = p->members.count, .ranges = 1),
+              TRACE_WORD_COUNT(COMMUNICATOR), id,
+              ID_BYTES + sizeof p->members);
     PUT(g, STREAM_CREATE, .stream = COMM_STREAM, .flags = 1);
 }
 
@@ -220,7 +232,7 @@ static void put_reduce(struct putting *g, size_t index)
     PUT(g, EVENT_RECORD, .stream = p->stream, .event = ready);
     PUT(g, STREAM_WAIT, .stream = COMM_STREAM, .event = ready);
     PUT(g, COLLECTIVE, .name = p->names + 2, .stream = COMM_STREAM,
-        .communicator = COMMUNICATOR, .ranks = p->ranks,
+        .communicator = COMMUNICATOR, .ranks = p->members.count,
         .count = bytes / p->all[0].each, .bytes = bytes);
     PUT(g, EVENT_RECORD, .stream = COMM_STREAM, .event = done);
     g->edit.lasts_ns += LAUNCH_NS + 3 * CALL_NS;
@@ -300,7 +312,8 @@ static void forward_groups(const struct records *r, const struct step *step,
 {
     for (size_t i = step->first; i < mark; i++) {
         const struct trace_collective *c = collective_at(r, i);
-        if (c && is_named(r, c, "AllReduce"))
+        if (c && (is_named(r, c, "AllReduce") ||
+                  is_named(r, c, "ReduceScatter")))
             map_put(groups, c->communicator, groups);
     }
 }
@@ -376,6 +389,16 @@ static void passes_put(struct pass *p, struct replicas_report *report)
     free(marks.all);
 }
 
+/* This rank of each replica. */
+static struct range members_of(const struct replicas *replicas,
+                               const struct records *r)
+{
+    uint32_t apart = group_span(r);
+
+    return (struct range){replicas->group * apart, replicas->ranks,
+                          (int32_t)(apart * replicas->stages)};
+}
+
 int replicas_change(const struct replicas *replicas, const char *from,
                     const char *to, struct replicas_report *report,
                     struct err *err)
@@ -390,8 +413,8 @@ int replicas_change(const struct replicas *replicas, const char *from,
     struct rewrite w = rewrite_of(&side.records, &side.marks);
     struct pass pass = {.r = &side.records,
                         .w = &w,
-                        .ranks = replicas->ranks,
                         .group = replicas->group,
+                        .members = members_of(replicas, &side.records),
                         .names = names_end(&side.records)};
     if (!report->collectives) {
         passes_put(&pass, report);

@@ -27,7 +27,8 @@ struct replicas_report {
 
 struct replicas {
     uint32_t ranks;
-    uint32_t group; /* of a pipeline's stages, each of which averages its own */
+    uint32_t group;  /* of a pipeline's stages, each of which has its own */
+    uint32_t stages; /* of the pipeline; 1: there is none */
 };
 
 /* Writes the trace FROM with gradients that are averaged over RANKS ranks to

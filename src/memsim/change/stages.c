@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/xmalloc.h"
+#include "memsim/change/group_span.h"
 #include "memsim/change/pipe_adds.h"
 #include "memsim/change/pipe_after.h"
 #include "memsim/change/pipe_profile.h"
@@ -129,6 +130,16 @@ static int after_change(struct work *w, struct rewrite *rewrite, uint32_t rank,
     return 0;
 }
 
+/* Stages of a node, which the other ranks of a profile's groups share with
+ * them; 0: not known. */
+static uint32_t node_ranks(const struct work *w)
+{
+    uint32_t all = w->change->node_ranks;
+    uint32_t each = w->records.imported ? group_span(&w->records) : 1;
+
+    return all > each ? all / each : all ? 1 : 0;
+}
+
 static int rank_write(struct work *w, uint32_t rank, const char *path,
                       struct err *err)
 {
@@ -140,7 +151,7 @@ static int rank_write(struct work *w, uint32_t rank, const char *path,
                             .rank = rank,
                             .adds_stage =
                                 adds_gradients(w) ? w->stage_of : NULL,
-                            .node_ranks = w->change->node_ranks};
+                            .node_ranks = node_ranks(w)};
     bool *kept = xcalloc(w->records.parameter_count + 1, sizeof *kept);
     int rc = 0;
 

@@ -72,7 +72,7 @@ static const struct option_row rows[] = {
     {"dp", 0, OPTION_COUNT, "N", ROW(ask.memory.data_parallel), .minimum = 2,
      .maximum = 1 << 20,
      .help = "predict the step with gradients averaged over N\n"
-             "ranks (data parallel without shards)"},
+             "ranks (of a recording: data parallel without shards)"},
     {"average", 0, OPTION_STRING, "GROUP", ROW(ask.average),
      .help = "for --dp: the process group of an imported profile that\n"
              "averages gradients"},

@@ -134,6 +134,9 @@ void comm_log_record(struct comm_log *log, const struct trace_item *item)
         log->world = (uint32_t)trace_as_process(item)->world_size;
         log->local = (uint32_t)trace_as_process(item)->local_world_size;
         break;
+    case TRACE_RANGE_PUSH:
+        log->script = item->head.thread;
+        break;
     case TRACE_COMMUNICATOR:
         on_communicator(log, item);
         break;
@@ -189,6 +192,7 @@ void comm_log_op(struct comm_log *log, const struct op *op)
         .host_ns = op->host_ns,
         .start_ns = op->start_ns,
         .duration_ns = op->duration_ns,
+        .by_script = log->imported && op->thread == log->script,
     };
 
     if (call.comm == COMM_NONE) {

@@ -47,6 +47,7 @@ struct comm_call {
     uint64_t count, type, operation, root, bytes;
     uint64_t host_ns;
     uint64_t start_ns, duration_ns; /* as measured; 0: not an imported one */
+    bool by_script; /* of an imported one: the thread of the steps called it */
 };
 
 struct comm_log {
@@ -54,6 +55,7 @@ struct comm_log {
     uint32_t local;       /* ranks of a node; 0: it does not say */
     uint64_t first_ns;    /* of the first record */
     bool imported;        /* a profile: kernels of NCCL's, peers not known */
+    uint32_t script;      /* likewise: the thread of the last step */
     struct comm *comms;
     size_t comm_count, comm_capacity;
     struct comm_call *calls;

@@ -9,7 +9,8 @@
 /* GPUs of a node that the job uses. */
 static uint32_t node_ranks(const struct comm_log *log, uint32_t width)
 {
-    return log->world && log->world < width ? log->world : width;
+    return !log->imported && log->world && log->world < width ? log->world
+                                                              : width;
 }
 
 static struct comm_place place_of(const struct comm_log *log,
@@ -19,7 +20,8 @@ static struct comm_place place_of(const struct comm_log *log,
     struct spread spread = {.nodes = 0, .users = 1};
 
     if (c->members)
-        spread_find(&spread, c->members, c->ranks, at, log->world);
+        spread_find(&spread, c->members, c->ranks, at,
+                    log->imported ? 0 : log->world);
     return (struct comm_place){.nodes = spread.nodes,
                                .gpus_per_node = spread.gpus_per_node,
                                .users = spread.users};

@@ -18,12 +18,13 @@ static struct use *uses_count(const struct comm_log *log)
 
     for (size_t i = 0; i < log->call_count; i++) {
         const struct comm_call *c = &log->calls[i];
-        if (log->imported)
-            uses[c->comm].later[c->kind]++;
-        else if (c->phase == TRACE_PHASE_FORWARD ||
-            c->phase == TRACE_PHASE_RECOMPUTE)
+        bool forward =
+            log->imported ? c->kind == COMM_REDUCE_SCATTER && c->by_script
+                          : c->phase == TRACE_PHASE_FORWARD ||
+                                c->phase == TRACE_PHASE_RECOMPUTE;
+        if (forward)
             uses[c->comm].forward[c->kind]++;
-        else if (c->phase >= TRACE_PHASE_BACKWARD)
+        else if (log->imported || c->phase >= TRACE_PHASE_BACKWARD)
             uses[c->comm].later[c->kind]++;
     }
     return uses;
@@ -32,6 +33,11 @@ static struct use *uses_count(const struct comm_log *log)
 static bool shards(const struct use *u)
 {
     return u->later[COMM_REDUCE_SCATTER] > 0;
+}
+
+static bool scatters(const struct use *u)
+{
+    return shards(u) || u->forward[COMM_REDUCE_SCATTER] > 0;
 }
 
 /* Buffers are broadcast in forward. */
@@ -43,6 +49,15 @@ static bool averages(const struct use *u)
         forward += k == COMM_BROADCAST ? 0 : u->forward[k];
     return u->later[COMM_ALL_REDUCE] && !forward && !u->later[COMM_PAIR] &&
            !u->later[COMM_ALL_GATHER];
+}
+
+/* Is a profile's group with USE one of shards? One that reduce-scatters in the
+ * forward, as for tensor parallelism, has to be named. */
+static bool shards_profile(const struct comm_log *log, const struct use *u,
+                           const char *average)
+{
+    return log->imported && scatters(u) &&
+           (average || !u->forward[COMM_REDUCE_SCATTER]);
 }
 
 /* A profile's group is named as the profile does. */
@@ -67,34 +82,47 @@ static int refuse_several(const struct comm_log *log, const bool *is_data,
     if (!log->imported || count < 2)
         return 0;
     return err_set(err,
-                   "--dp: %zu groups of the profile all-reduce, such as '%.*s' "
-                   "and '%.*s': name the one that averages gradients with "
-                   "--average",
+                   "--dp: %zu groups of the profile may average, such as "
+                   "'%.*s' and '%.*s': name the one that averages gradients "
+                   "with --average",
                    count, (int)strcspn(names[0], " "), names[0],
                    (int)strcspn(names[1], " "), names[1]);
 }
 
+static int refuse_layers(uint32_t ranks, struct err *err)
+{
+    return err_set(err,
+                   "--dp: the group of %" PRIu32 " ranks reduce-scatters in "
+                   "the forward, too, as for tensor parallelism, or the "
+                   "backward has no thread of its own: if it is the one of "
+                   "data parallelism, name it with --average",
+                   ranks);
+}
+
 int comm_width_find(const struct comm_log *log, const char *average,
-                    bool *is_data, uint32_t *ranks, struct err *err)
+                    bool *is_data, struct comm_width *width, struct err *err)
 {
     struct use *uses = uses_count(log);
     uint32_t sharded = 0;
 
-    *ranks = 0;
+    *width = (struct comm_width){.ranks = 0};
     for (size_t i = 0; i < log->comm_count; i++) {
         uint32_t own = log->comms[i].ranks;
-        if (own > 1 && shards(&uses[i]))
+        if (own > 1 && (log->imported ? scatters : shards)(&uses[i]))
             sharded = own;
-        is_data[i] = own > 1 && averages(&uses[i]) && !shards(&uses[i]) &&
-                     is_named(&log->comms[i], average);
+        bool parts = shards_profile(log, &uses[i], average);
+        is_data[i] = own > 1 && is_named(&log->comms[i], average) &&
+                     (parts || (averages(&uses[i]) && !shards(&uses[i])));
         if (is_data[i])
-            *ranks = own;
+            *width = (struct comm_width){own, parts};
     }
     free(uses);
-    if (*ranks)
+    if (width->ranks)
         return refuse_several(log, is_data, err);
     if (!log->call_count)
         return 0;
+    if (sharded && log->imported)
+        return refuse_layers(sharded, err);
     if (sharded)
         return err_set(err,
                        "--dp: parameters, gradients or the optimizer's state "

@@ -6,15 +6,21 @@
 #include "common/base/err.h"
 #include "memsim/cluster/comm_place.h"
 
+struct comm_width {
+    uint32_t ranks; /* 0: the process has no collectives */
+    bool shards;    /* of parameters, gradients or states over these ranks */
+};
+
 /* Finds the communicators of LOG that average gradients: they all-reduce, and
  * never in forward. A profile has no phases: there they all-reduce, and do
- * nothing else; of several AVERAGE names the one (NULL: none is named). Sets
- * IS_DATA of each communicator and *RANKS to how many ranks they have; 0: the
- * process has no collectives. Returns 0, or -1 with ERR set where another width
- * would change more than these collectives, memory above all: shards of
- * parameters or of the optimizer's state. */
+ * nothing else, or they reduce-scatter in the backward, which has a thread of
+ * its own, alone (FSDP, sharded optimizers); of several AVERAGE names the one
+ * (NULL: none is named). Sets IS_DATA of each communicator and *WIDTH. Returns
+ * 0, or -1 with ERR set where another width would change more than is known,
+ * such as the memory of a recording with shards of parameters or of the
+ * optimizer's state. */
 int comm_width_find(const struct comm_log *log, const char *average,
-                    bool *is_data, uint32_t *ranks, struct err *err);
+                    bool *is_data, struct comm_width *width, struct err *err);
 
 /* The place of C with RANKS ranks as far apart as its own; WIDTH: GPUs a node.
  */

@@ -23,6 +23,7 @@
 
 #include "common/base/err.h"
 #include "common/base/map.h"
+#include "common/base/range.h"
 #include "common/profile/kineto_read.h"
 #include "shapes/shapes.h"
 
@@ -33,6 +34,7 @@ struct profile_collective {
     uint32_t name, group; /* names; PROFILE_NONE: not said */
     uint32_t type;        /* "Float", "BFloat16", ... as a name */
     int64_t in_elements, out_elements, group_size;
+    struct range ranks; /* of the group, in the job; count 0: not known */
 };
 
 /* A kernel, copy or set. */

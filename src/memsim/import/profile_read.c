@@ -3,6 +3,8 @@
  * program's own ranges are kept: operators would be most of the memory. */
 #include "memsim/import/profile.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,6 +78,25 @@ static uint32_t name_or_none(struct profile *p, const char *text)
     return text ? name_id(p, text) : PROFILE_NONE;
 }
 
+/* The ranks of a group of SIZE that TEXT lists, at least two of them; none
+ * where they are not evenly apart. */
+static struct range read_ranks(const char *text, int64_t size)
+{
+    struct range none = {0, 0, 0}, range = none;
+    const char *at = text ? strchr(text, '[') : NULL;
+    uint32_t rank;
+    int length;
+
+    for (; at && sscanf(at + 1, "%" SCNu32 "%n", &rank, &length) == 1;
+         at = strchr(at + 1 + length, ','))
+        if (!range_extend(&range, rank) || range.stride < 0)
+            return none;
+    if (range.count < 2 || size < range.count || size > UINT32_MAX)
+        return none;
+    range.count = (uint32_t)size;
+    return range;
+}
+
 static uint32_t take_collective(struct profile *p, const struct kineto_event *e)
 {
     if (!e->collective)
@@ -87,6 +108,7 @@ static uint32_t take_collective(struct profile *p, const struct kineto_event *e)
         .in_elements = e->in_elements,
         .out_elements = e->out_elements,
         .group_size = e->group_size,
+        .ranks = read_ranks(e->group_ranks, e->group_size),
     };
     return (uint32_t)p->collectives_count - 1;
 }

@@ -174,17 +174,23 @@ static int compare_items(const void *a, const void *b)
 
 /* --- records -------------------------------------------------------------- */
 
+static void put_bytes(struct out *o, const struct trace_put *what)
+{
+    struct trace_put put = *what;
+
+    put.time_ns = o->last_ns;
+    trace_writer_put(&o->writer, &put);
+}
+
 static void put(struct out *o, enum trace_kind kind, uint32_t thread,
                 const void *fields, size_t bytes, const char *text)
 {
-    trace_writer_put(
-        &o->writer, &(struct trace_put){.kind = kind,
-                                        .thread = thread,
-                                        .time_ns = o->last_ns,
-                                        .fields = fields,
-                                        .count = bytes / sizeof(uint64_t),
-                                        .text = text,
-                                        .text_bytes = text ? strlen(text) : 0});
+    put_bytes(o, &(struct trace_put){.kind = kind,
+                                     .thread = thread,
+                                     .fields = fields,
+                                     .count = bytes / sizeof(uint64_t),
+                                     .text = text,
+                                     .text_bytes = text ? strlen(text) : 0});
 }
 
 #define PUT(o, thread, KIND, ...)                                              \
@@ -211,6 +217,31 @@ static uint64_t group_ranks(const struct out *o, uint32_t at)
                                              : o->target->ranks;
 }
 
+/* The communicator of collective AT, which names its process group. */
+static void put_group(struct out *o, uint32_t at)
+{
+    const struct profile_collective *c = &o->p->collectives[at];
+    char text[GROUP_ID_BYTES + 1 + sizeof c->ranks];
+    struct trace_communicator comm = {.communicator = GROUP_HANDLE(c->group),
+                                      .rank = o->target->rank,
+                                      .ranks = group_ranks(o, at)};
+    size_t bytes = GROUP_ID_BYTES;
+
+    snprintf(text, GROUP_ID_BYTES + 1, "%-*.*s", GROUP_ID_BYTES, GROUP_ID_BYTES,
+             o->p->names[c->group]);
+    if (c->ranks.count && c->ranks.count == comm.ranks) {
+        memcpy(text + bytes, &c->ranks, sizeof c->ranks);
+        bytes += sizeof c->ranks;
+        comm.ranges = 1;
+        comm.rank = comm.rank < comm.ranks ? comm.rank : 0;
+    }
+    put_bytes(o, &(struct trace_put){.kind = TRACE_COMMUNICATOR,
+                                     .fields = (const void *)&comm,
+                                     .count = sizeof comm / sizeof(uint64_t),
+                                     .text = text,
+                                     .text_bytes = bytes});
+}
+
 /* A communicator for each process group that a collective names. */
 static void put_groups(struct out *o)
 {
@@ -221,19 +252,13 @@ static void put_groups(struct out *o)
         uint32_t at = p->ops[i].collective;
         uint32_t group =
             at == PROFILE_NONE ? PROFILE_NONE : p->collectives[at].group;
-        char id[GROUP_ID_BYTES + 1];
         if (group == PROFILE_NONE)
             continue;
         o->groups[p->ops[i].stream] = group;
         if (known[group])
             continue;
         known[group] = true;
-        snprintf(id, sizeof id, "%-*.*s", GROUP_ID_BYTES, GROUP_ID_BYTES,
-                 p->names[group]);
-        struct trace_communicator comm = {.communicator = GROUP_HANDLE(group),
-                                          .rank = o->target->rank,
-                                          .ranks = group_ranks(o, at)};
-        put(o, TRACE_COMMUNICATOR, 0, &comm, sizeof comm, id);
+        put_group(o, at);
     }
     free(known);
 }

@@ -336,40 +336,64 @@ static void job_batches(const struct study_job *j, const bool *owns)
 }
 
 /* Can the data-parallel width be another one? Says what that changes. */
-static int job_widen(const struct study_job *j, struct err *err)
+static int job_widen(const struct study_job *j, struct comm_width *all,
+                     struct err *err)
 {
-    uint32_t wanted = j->t->timeline.data_parallel, ranks = 0, own;
+    uint32_t wanted = j->t->timeline.data_parallel;
+    struct comm_width own;
     int rc = 0;
+
+    *all = (struct comm_width){.ranks = 0};
 
     for (size_t i = 0; wanted && !rc && i < j->count; i++) {
         const struct comm_log *log = &j->ranks[i].plan->comms;
         bool *is_data = xcalloc(log->comm_count + 1, sizeof *is_data);
         rc = comm_width_find(log, j->t->timeline.average, is_data, &own, err);
-        ranks = own > ranks ? own : ranks;
+        *all = own.ranks > all->ranks ? own : *all;
         free(is_data);
     }
-    if (wanted && !rc && !ranks)
+    if (wanted && !rc && !all->ranks)
         return err_set(err, "--dp: the job has no collectives");
-    if (wanted && !rc)
+    if (wanted && !rc && !all->shards)
         result_note(j->result,
                     "--dp %u: gradients are averaged over %u ranks, not %u; "
                     "each rank does the same work, and memory is the same: "
                     "nothing is sharded over them",
-                    wanted, wanted, ranks);
+                    wanted, wanted, all->ranks);
     return rc;
+}
+
+/* Of a profile whose rank has a part of the parameters, WIDTH: the smaller the
+ * part, the less kernels on lists of such parts do. */
+static void job_reshard(struct study_job *j, const struct comm_width *width)
+{
+    uint32_t wanted = j->t->timeline.data_parallel;
+    double *scale = &j->timeline.price.scale[WORK_OPTIMIZER];
+
+    if (!wanted || !width->shards)
+        return;
+    *scale = (*scale > 0 ? *scale : 1) * width->ranks / wanted;
+    result_note(j->result,
+                "--dp %" PRIu32 ": parameters are gathered and gradients "
+                "scattered over %" PRIu32 " ranks, not %" PRIu32 "; kernels on "
+                "lists of tensors, as the optimizer's, take %" PRIu32
+                "/%" PRIu32 " of their time",
+                wanted, wanted, width->ranks, width->ranks, wanted);
 }
 
 int study_time_job(const struct study_time *t, struct result *result,
                    const struct study_members *members, struct err *err)
 {
+    struct comm_width width;
     struct study_job j;
 
     job_init(&j, t, result, members);
-    int rc = job_widen(&j, err) || job_network(&j, err);
+    int rc = job_widen(&j, &width, err) || job_network(&j, err);
     if (rc) {
         job_fini(&j);
         return -1;
     }
+    job_reshard(&j, &width);
     job_collate(&j);
     const struct simulation_peers peers = {j.ranks, j.count, j.joined};
     struct timing_rank *timed = xcalloc(j.count + 1, sizeof *timed);

@@ -140,6 +140,7 @@ static int read_ranks(const struct replay_profile *p, struct result *result,
     }
     time.timeline.data_parallel = p->data_parallel;
     time.timeline.average = p->average;
+    time.timeline.contends = p->contends;
     time.timeline.without_profiler = p->without_profiler;
     rc = run_ranks_read(&ranks, p->run, err);
     result->ranks = xcalloc(p->run->count, sizeof *result->ranks);

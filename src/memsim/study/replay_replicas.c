@@ -28,7 +28,7 @@ void replay_replicas_note(struct result *result, const void *what)
 static int change_and_play(const struct replay_profile *p, const char *to,
                            struct replayed *r, struct err *err)
 {
-    const struct replicas replicas = {p->data_parallel, 0};
+    const struct replicas replicas = {p->data_parallel, 0, 1};
     struct replay_profile alone = *p;
     struct replicas_report report;
     char path[PATH_MAX];
@@ -39,6 +39,7 @@ static int change_and_play(const struct replay_profile *p, const char *to,
     if (report.collectives)
         return replay_profile(p, r, err);
     alone.data_parallel = 0; /* the collectives have the width */
+    alone.contends = true;
     const struct replay_made made = {
         to,
         xasprintf("DistributedDataParallel on %" PRIu32 " GPUs",

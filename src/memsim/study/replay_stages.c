@@ -169,7 +169,8 @@ static int replicas_make(const struct replay_profile *p, const char *folder,
     char from[PATH_MAX], to[PATH_MAX];
 
     for (uint32_t rank = 0; rank < made->stages.split.ranks; rank++) {
-        const struct replicas replicas = {p->data_parallel, rank};
+        const struct replicas replicas = {p->data_parallel, rank,
+                                          made->stages.split.ranks};
         run_trace_path(folder, rank, from, sizeof from);
         snprintf(to, sizeof to, "%.*s/wider", PATH_MAX - 16, folder);
         if (replicas_change(&replicas, from, to, &made->replicas, err))
@@ -218,6 +219,7 @@ int replay_stages(const struct replay_profile *p,
     int rc = change_all(p->run, &change, scratch.path, &made.stages, err);
     if (!rc && !p->why && p->data_parallel) {
         alone.data_parallel = 0; /* the collectives have the width */
+        alone.contends = true;
         rc = replicas_make(p, scratch.path, &made, err);
     }
     if (!rc)

@@ -31,7 +31,7 @@ static void places_widen(const struct comm_log *log,
     uint32_t ranks = o->data_parallel;
     bool *is_data = xcalloc(log->comm_count + 1, sizeof *is_data);
     struct err ignored = {""};
-    uint32_t own;
+    struct comm_width own;
 
     if (!comm_width_find(log, o->average, is_data, &own, &ignored))
         for (size_t i = 0; i < log->call_count; i++) {
