@@ -21,7 +21,7 @@ CORE_PIC  := $(patsubst %.c,$(O)/pic/%.o,$(CORE_FILES))
 BASE_PIC  := $(patsubst %,$(O)/pic/src/common/%.o,base/crc32c base/cxx_name \
                base/demangle base/elf base/err base/file_limit \
                base/text_clean catalogue/capability catalogue/nccl_memory \
-               trace/op_record trace/trace_write trace/session_table \
+               trace/op_record trace/rank_axis trace/trace_write trace/session_table \
                trace/session_mail catalogue/vaspace) \
              $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/kernels/*.c))
 

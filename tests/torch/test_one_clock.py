@@ -4,6 +4,7 @@ says, whoever is the slowest."""
 import json
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -53,6 +54,34 @@ for step in range(1, 6):
     start = time.perf_counter_ns()
     schedule.step(*([x] if rank == 0 else []),
                   **({"target": x} if rank == 3 else {}))
+    optimizer.step()
+    optimizer.zero_grad()
+    torch.cuda.synchronize()
+    took = time.perf_counter_ns() - start
+    print(f"[rank{rank}]:step: {step} took: {took}", flush=True)
+"""
+
+# Two equal stages, two copies of the pipeline: ranks 0 and 2, 1 and 3.
+STAGES = """
+import os, sys, time, torch, torch.distributed as dist
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B
+rank, parts = int(os.environ["RANK"]), int(sys.argv[1])
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+dist.init_process_group("nccl")
+group = [dist.new_group([0, 2]), dist.new_group([1, 3])][rank % 2]
+model = torch.nn.Sequential(*[
+    torch.nn.Linear(2048, 2048, dtype=torch.bfloat16)
+    for _ in range(4)]).cuda()
+x = torch.randn(parts * 8192, 2048, device="cuda", dtype=torch.bfloat16)
+part = x[:8192]  # its shape: else the stages would send each other objects
+schedule = Schedule1F1B(
+    PipelineStage(model, rank // 2, 2, torch.device("cuda"), part, part, group),
+    parts, loss_fn=lambda y, x: (y - x).float().pow(2).mean())
+optimizer = torch.optim.SGD(model.parameters(), lr=.01)
+for step in range(1, 6):
+    start = time.perf_counter_ns()
+    schedule.step(*([x] if rank < 2 else []),
+                  **({"target": x} if rank >= 2 else {}))
     optimizer.step()
     optimizer.zero_grad()
     torch.cuda.synchronize()
@@ -156,13 +185,13 @@ for step in range(1, 6):
 """
 
 
-def run(script, *options, ranks=2, rc=0):
+def run(script, *options, ranks=2, rc=0, words=()):
     """The times of a step that each rank prints, by rank, and the report."""
     with tempfile.TemporaryDirectory() as scratch:
         out = pathlib.Path(scratch) / "out.json"
         done = subprocess.run(
             [MEMSIM, "run", "-q", "--json", out, "--nproc-per-node",
-             str(ranks), *options, "--", sys.executable, "-c", script],
+             str(ranks), *options, "--", sys.executable, "-c", script, *words],
             stdout=subprocess.PIPE, text=True, check=False)
         equal(done.returncode, rc)
         printed, report = done.stdout, json.loads(out.read_text())
@@ -204,6 +233,25 @@ def a_clock_may_stay_local():
 def a_pipelines_stages_print_the_reported_step():
     seen, report = run(PIPELINE, "--ranks", "all", "--host-speed", "0", ranks=4)
     is_reported(seen, report, range(4))
+
+
+@test
+def a_stage_waits_for_one_that_a_named_rank_stands_for():
+    """Of a pipeline of p stages and m micro-batches (p - 1) / m is a bubble."""
+    step_ns = {}
+    for ranks in "0,3", "all":
+        for parts in 4, 8:
+            seen, report = run(STAGES, "--ranks", ranks, "--host-speed", "0",
+                               ranks=4, words=[str(parts)])
+            equal(sorted(seen), [0, 3] if ranks == "0,3" else [0, 1, 2, 3])
+            step = step_ns[ranks, parts] = report["time"]["step_ns"]
+            for took in seen.values():
+                assert abs(statistics.median(took[2:]) / step - 1) < .01, seen
+    for parts in 4, 8:
+        named, whole = step_ns["0,3", parts], step_ns["all", parts]
+        assert abs(named / whole - 1) < .01, step_ns
+    ratio = step_ns["all", 8] / step_ns["all", 4]  # twice the work
+    assert abs(ratio / ((8 + 1) / (4 + 1)) - 1) < .03, step_ns
 
 
 @test

@@ -10,7 +10,8 @@ rank alone could say that is not run is refused, with the program's line.
 Where memsim chooses the ranks (MEMSIM_AXES), a message to a rank that is not run
 shows an axis along which ranks differ. This process reports it and ends: memsim
 runs the job again with a rank for each place on that axis. A rank that is not
-run then sends the objects that the rank with its places sends.
+run then sends the objects that the rank with its places sends. Where the user
+named the ranks, the axis says for whom they stand, in the clock and in reports.
 """
 import array
 import ctypes
@@ -96,6 +97,9 @@ class RankNotRun(RuntimeError):
             f"{','.join(map(str, sorted({*REAL, rank})))}")
 
 
+_told = set()  # whom this rank has sent a message, in which group
+
+
 # --- ranks that differ -------------------------------------------------------
 
 def _group_ranks(group):
@@ -107,13 +111,15 @@ def _group_ranks(group):
 
 
 def _message(peer, group):
-    """This rank sends rank PEER a message, or gets one from it. If memsim
-    chooses the ranks and does not know yet that these two differ, it runs the
+    """This rank sends rank PEER a message, or gets one from it: these two
+    differ. If memsim chooses the ranks and does not know that yet, it runs the
     job again."""
-    if not CHOSEN or peer is None or peer in REAL or peer == RANK:
+    if peer is None or peer in REAL or peer == RANK:
         return
-    if AXES and places(peer) != places(RANK):
+    way = peer, getattr(group, "group_name", None)
+    if AXES and places(peer) != places(RANK) or way in _told:
         return
+    _told.add(way)
     ranks = _group_ranks(group)
     if len(ranks) == WORLD:  # the distance is all that is known
         step = abs(peer - RANK)

@@ -8,6 +8,18 @@
 /* Each but the first shows one axis more, or one rank. */
 #define RUNS_MOST (RANK_AXES + RANK_AXES_ALONE)
 
+/* Runs JOB once. Of ranks that were named, the run has shown for whom they
+ * stand. */
+static int job_once(struct job *job, struct rundir *dir, struct err *err)
+{
+    int status = job_run(job, dir, err);
+
+    if (!status && launch_learn(&job->launch, dir->path) &&
+        launch_classes_write(&job->launch, dir->path, err))
+        return CMD_RUN_FAILED;
+    return status;
+}
+
 /* Runs JOB with the ranks that it has now, whatever else differs: a rank that
  * needs another one ends with an error that says which, not in order that the
  * job is run again. */
@@ -22,22 +34,23 @@ static int job_settle(struct job *job, struct rundir *dir, struct err *err)
         return 0;
     launch_settle(&job->launch);
     rundir_remove(dir);
-    return job_run(job, dir, err);
+    return job_once(job, dir, err);
 }
 
 int job_start(struct job *job, struct rundir *dir, struct err *err)
 {
     char *why;
-    int status = job_run(job, dir, err), runs = 0;
+    int status = job_once(job, dir, err), runs = 0;
 
     while (!status && runs++ < RUNS_MOST &&
            launch_is_again(&job->launch, dir->path, &why)) {
         cmd_note("%s", why);
         free(why);
         rundir_remove(dir);
-        status = job_run(job, dir, err);
+        status = job_once(job, dir, err);
     }
-    if (!status && (job->launch.axes.left_out || runs > RUNS_MOST))
+    if (!status && job->launch.chooses &&
+        (job->launch.axes.left_out || runs > RUNS_MOST))
         return job_settle(job, dir, err);
     return status;
 }

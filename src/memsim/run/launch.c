@@ -140,13 +140,14 @@ int launch_classes_write(const struct launch *launch, const char *directory,
     struct run_ranks classes = {0};
     struct rank_set *members =
         xcalloc(launch->ranks.count, sizeof *members);
+    uint32_t *stands =
+        rank_axes_stands(&launch->axes, &launch->ranks, launch->world);
     size_t i = 0;
 
     for (uint32_t r = 0; r < launch->world; r++) {
-        uint32_t stand = rank_axes_stand(&launch->axes, &launch->ranks, r);
         size_t at = 0;
-        for (uint32_t k = 0; rank_set_next(&launch->ranks, k, &k) && k < stand;
-             k++)
+        for (uint32_t k = 0;
+             rank_set_next(&launch->ranks, k, &k) && k < stands[r]; k++)
             at++;
         rank_set_add(&members[at], r);
     }
@@ -155,6 +156,7 @@ int launch_classes_write(const struct launch *launch, const char *directory,
         rank_set_fini(&members[i]);
     }
     free(members);
+    free(stands);
     int rc = run_classes_write(&classes, directory, err);
     run_ranks_fini(&classes);
     return rc;
@@ -216,6 +218,12 @@ bool launch_is_again(struct launch *launch, const char *directory, char **text)
     free(ranks);
     free(why);
     return true;
+}
+
+bool launch_learn(struct launch *launch, const char *directory)
+{
+    return launch->world && !launch->chooses &&
+           rank_axes_read(&launch->axes, directory, launch->world, REAL_RANKS);
 }
 
 void launch_settle(struct launch *launch)

@@ -46,6 +46,11 @@ void launch_fini(struct launch *launch);
  * says why. */
 bool launch_is_again(struct launch *launch, const char *directory, char **text);
 
+/* Whether the run in DIRECTORY, of ranks that the user named, shows along which
+ * axes they differ. LAUNCH then has these: a rank of a pipeline's stage stands
+ * for its own stage (launch_classes_write). */
+bool launch_learn(struct launch *launch, const char *directory);
+
 /* The ranks are those of now, as if the user had named them. */
 void launch_settle(struct launch *launch);
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/base/xmalloc.h"
 #include "common/trace/meeting.h"
 
 static bool write_at(int fd, const void *from, size_t bytes, off_t at)
@@ -22,10 +21,8 @@ static bool write_at(int fd, const void *from, size_t bytes, off_t at)
 static bool stands_write(const struct launch *launch, int fd)
 {
     size_t bytes = launch->world * sizeof(uint32_t);
-    uint32_t *stands = xcalloc(launch->world, sizeof *stands);
-
-    for (uint32_t r = 0; r < launch->world; r++)
-        stands[r] = rank_axes_stand(&launch->axes, &launch->ranks, r);
+    uint32_t *stands =
+        rank_axes_stands(&launch->axes, &launch->ranks, launch->world);
     bool written =
         write_at(fd, stands, bytes, (off_t)sizeof(struct meeting_file));
     free(stands);

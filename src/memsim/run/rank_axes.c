@@ -10,12 +10,7 @@
 
 static bool is_same_place(const struct rank_axes *axes, uint32_t a, uint32_t b)
 {
-    for (uint32_t i = 0; i < axes->count; i++) {
-        const struct rank_axis *x = &axes->axis[i];
-        if (a / x->stride % x->size != b / x->stride % x->size)
-            return false;
-    }
-    return true;
+    return rank_axis_alike(axes->axis, axes->count, a, b);
 }
 
 static uint64_t places(const struct rank_axes *axes)
@@ -159,22 +154,18 @@ void rank_axes_ranks(const struct rank_axes *axes, uint32_t world,
     }
 }
 
-uint32_t rank_axes_stand(const struct rank_axes *axes,
-                         const struct rank_set *ranks, uint32_t rank)
+uint32_t *rank_axes_stands(const struct rank_axes *axes,
+                           const struct rank_set *ranks, uint32_t world)
 {
-    uint32_t below = 0, lower = UINT32_MAX, first = UINT32_MAX;
+    uint32_t *stands = xcalloc(world ? world : 1, sizeof *stands);
+    uint32_t run[SESSION_RANKS], count = 0;
 
-    for (uint32_t r = 0; rank_set_next(ranks, r, &r); r++) {
-        if (r <= rank)
-            below = r;
-        if (!is_same_place(axes, r, rank))
-            continue;
-        if (r <= rank)
-            lower = r;
-        if (first == UINT32_MAX)
-            first = r;
-    }
-    return lower != UINT32_MAX ? lower : first != UINT32_MAX ? first : below;
+    for (uint32_t r = 0; count < SESSION_RANKS && rank_set_next(ranks, r, &r);
+         r++)
+        run[count++] = r;
+    for (uint32_t r = 0; r < world; r++)
+        stands[r] = rank_axis_stand(axes->axis, axes->count, run, count, r);
+    return stands;
 }
 
 char *rank_axes_text(const struct rank_axes *axes)

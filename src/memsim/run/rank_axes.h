@@ -9,8 +9,8 @@
  *   axis STRIDE SIZE messages|sizes|gpus PLACE
  *   rank RANK PLACE        (it differs from the rank below it)
  *
- * The ranks of an axis are STRIDE apart: a rank's place on it is
- * RANK / STRIDE % SIZE. One rank is run for each combination of places. */
+ * One rank is run for each combination of places (common/trace/rank_axis.h).
+ * Where the user names the ranks, axes only say for whom they stand. */
 #ifndef MEMSIM_MEMSIM_RUN_RANK_AXES_H
 #define MEMSIM_MEMSIM_RUN_RANK_AXES_H
 
@@ -19,15 +19,9 @@
 
 #include "common/base/err.h"
 #include "common/base/rank_set.h"
+#include "common/trace/rank_axis.h"
 
-#define RANK_AXES       4
 #define RANK_AXES_ALONE 8 /* single ranks that differ */
-
-struct rank_axis {
-    uint32_t stride, size;
-    char kind[16];  /* RANK_AXIS_... of session.h */
-    char place[64]; /* the script's line; "": not known */
-};
 
 struct rank_axes {
     struct rank_axis axis[RANK_AXES];
@@ -48,10 +42,10 @@ bool rank_axes_read(struct rank_axes *axes, const char *directory,
 void rank_axes_ranks(const struct rank_axes *axes, uint32_t world,
                      struct rank_set *ranks);
 
-/* The one of RANKS that stands for RANK: of those with RANK's places the last
- * one up to it, else the first; without any the last one up to it. */
-uint32_t rank_axes_stand(const struct rank_axes *axes,
-                         const struct rank_set *ranks, uint32_t rank);
+/* Those of RANKS, at most SESSION_RANKS, that stand for the ranks of WORLD, by
+ * rank; the caller frees them. */
+uint32_t *rank_axes_stands(const struct rank_axes *axes,
+                           const struct rank_set *ranks, uint32_t world);
 
 /* "32:4,1:8", which the caller frees. */
 char *rank_axes_text(const struct rank_axes *axes);

@@ -9,10 +9,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "capture/core/run/meeting.h"
 #include "capture/core/run/process.h"
+#include "common/trace/rank_axis.h"
 #include "common/trace/session.h"
 
-#define AXES "MEMSIM_AXES" /* those that are known: "32:4,1:8" */
+#define AXES  "MEMSIM_AXES"  /* those that are known: "32:4,1:8" */
+#define NAMED "MEMSIM_RANKS" /* those that run, where others do not */
+
+/* Of ranks that the user named: what this process has found out. */
+static struct rank_axis learnt[RANK_AXES];
+static uint32_t learnt_count;
 
 bool memsim_ranks_are_chosen(void)
 {
@@ -52,6 +59,24 @@ static bool is_known(uint32_t stride, uint32_t size)
     return false;
 }
 
+static bool are_named(void)
+{
+    return getenv(NAMED) && !getenv(AXES) && memsim_session();
+}
+
+/* Returns whether that is new. */
+static bool axis_learn(uint32_t stride, uint32_t size)
+{
+    for (uint32_t i = 0; i < learnt_count; i++)
+        if (learnt[i].stride == stride && learnt[i].size == size)
+            return false;
+    if (learnt_count == RANK_AXES)
+        return false;
+    learnt[learnt_count++] = (struct rank_axis){.stride = stride, .size = size};
+    meeting_stands_learn(learnt, learnt_count);
+    return true;
+}
+
 static bool is_world(uint32_t count)
 {
     return count == memsim_session()->world_size;
@@ -62,21 +87,22 @@ bool memsim_ranks_differ(const uint32_t *ranks, uint32_t count,
 {
     uint32_t stride = ranks && count > 1 ? ranks[1] - ranks[0] : 1;
 
-    if (!memsim_ranks_are_chosen() || count < 2 ||
+    if (!(memsim_ranks_are_chosen() || are_named()) || count < 2 ||
         (!ranks && !is_world(count)))
         return false;
     for (uint32_t i = 1; ranks && i < count; i++)
         if (ranks[i] <= ranks[i - 1] || ranks[i] - ranks[i - 1] != stride) {
-            memsim_note("%s%sranks %u and %u of a group differ, and its ranks "
-                        "have no equal distances: name a rank of each kind "
-                        "(--ranks)",
-                        place, *place ? ": " : "", ranks[0], ranks[1]);
+            if (memsim_ranks_are_chosen())
+                memsim_note("%s%sranks %u and %u of a group differ, and its "
+                            "ranks have no equal distances: name a rank of "
+                            "each kind (--ranks)",
+                            place, *place ? ": " : "", ranks[0], ranks[1]);
             return false;
         }
-    if (is_known(stride, count))
+    if (are_named() ? !axis_learn(stride, count) : is_known(stride, count))
         return false;
     tell("axis %u %u %s %s\n", stride, count, kind, place);
-    return true;
+    return memsim_ranks_are_chosen();
 }
 
 static bool node_is_run(const struct session *s, uint32_t rank)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Ranks that memsim should run because they differ from those that it runs
  * (memsim run --ranks auto): told in the file SESSION_AXES, after which memsim
- * runs the job again (memsim/run/rank_axes.h). */
+ * runs the job again (memsim/run/rank_axes.h). Of ranks that the user named it
+ * says for whom they stand. */
 #ifndef MEMSIM_CAPTURE_CORE_RUN_DIFFER_H
 #define MEMSIM_CAPTURE_CORE_RUN_DIFFER_H
 
@@ -15,7 +16,9 @@ CORE_API bool memsim_ranks_are_chosen(void);
 
 /* The COUNT RANKS of the world, at equal distances (NULL: they are all of it,
  * or it is not known which), differ by KIND, RANK_AXIS_... of session.h. PLACE:
- * the program's line, or "". Returns whether that is new to memsim. */
+ * the program's line, or "". Returns whether memsim chooses the ranks and has
+ * to run others. Ranks that the user named stand for others by their places
+ * from then on. */
 CORE_API bool memsim_ranks_differ(const uint32_t *ranks, uint32_t count,
                                   const char *kind, const char *place);
 

@@ -180,6 +180,18 @@ bool memsim_meeting_is_real(uint32_t rank)
     return memsim_peer_is_real(rank);
 }
 
+void meeting_stands_learn(const struct rank_axis *axes, uint32_t count)
+{
+    uint32_t run[SESSION_RANKS], running = 0;
+
+    for (uint32_t r = 0; file && r < file->world && running < SESSION_RANKS;
+         r++)
+        if (memsim_peer_is_real(r))
+            run[running++] = r;
+    for (uint32_t r = 0; running && r < file->world; r++)
+        file->stands[r] = rank_axis_stand(axes, count, run, running, r);
+}
+
 /* --- channels ------------------------------------------------------------- */
 
 uint32_t memsim_meeting_channel(uint64_t key, uint32_t member)

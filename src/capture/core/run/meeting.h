@@ -20,6 +20,7 @@
 
 #include "capture/core/base/core.h"
 #include "common/trace/meeting.h"
+#include "common/trace/rank_axis.h"
 
 /* A collective, or a message, as one member sees it. */
 struct meeting_point {
@@ -38,6 +39,10 @@ bool meeting_is_open(void);
 
 /* The ranks of the world that are processes, by the session. */
 CORE_API bool memsim_meeting_is_real(uint32_t rank);
+
+/* Ranks differ along COUNT AXES: those that run stand for the others by their
+ * places, in communicators that are made from now on. */
+void meeting_stands_learn(const struct rank_axis *axes, uint32_t count);
 
 /* The channel KEY (not 0), which MEMBER comes to; MEETING_NONE: no room. */
 CORE_API uint32_t memsim_meeting_channel(uint64_t key, uint32_t member);
