@@ -152,11 +152,8 @@ static uint64_t library_ask(struct delay_state *s,
                             const struct delay_call *call)
 {
     bool talks = call->kind == OP_COLLECTIVE;
-    const struct delay_ranks *r = s->ranks;
-    const struct memsim_delay_call asked = {
+    struct memsim_delay_call asked = {
         .size = sizeof asked,
-        .rank = r->rank,
-        .node = r->local ? r->rank / r->local : 0,
         .step = call->step,
         .number = s->library_calls++,
         .name = call->name,
@@ -166,7 +163,7 @@ static uint64_t library_ask(struct delay_state *s,
         .duration_ns = call->duration_ns,
     };
 
-    return s->library(&asked);
+    return s->library(&asked, s->ranks);
 }
 
 struct delay_effect delay_of(struct delay_state *s,

@@ -45,6 +45,7 @@ struct delay {
 };
 
 struct memsim_delay_call;
+struct delay_ranks;
 
 /* Zeroed, there are none. */
 struct delays {
@@ -71,8 +72,10 @@ struct delay_ranks {
                        all are on node 0 */
 };
 
-/* A function of --delay-lib (memsim_delay.h), or NULL. */
-typedef uint64_t delay_function(const struct memsim_delay_call *call);
+/* What a function of --delay-lib (memsim_delay.h) answers for CALL: the most of
+ * all ranks of RANKS. It sets what CALL says of the rank. */
+typedef uint64_t delay_function(struct memsim_delay_call *call,
+                                const struct delay_ranks *ranks);
 
 /* What one process has called so far. */
 struct delay_state {

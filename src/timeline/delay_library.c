@@ -15,7 +15,7 @@ static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
 #define CRASHES (sizeof crashes / sizeof *crashes)
 
-static delay_function *asked;
+static uint64_t (*asked)(const struct memsim_delay_call *call);
 static char crash[256];
 /* Of each thread that asks. */
 static __thread sigjmp_buf back;
@@ -49,8 +49,28 @@ static void handlers_restore(void)
         sigaction(crashes[i], &before[i], NULL);
 }
 
+/* The most of RANKS' answers. */
+static uint64_t ask_all(struct memsim_delay_call *call,
+                        const struct delay_ranks *ranks)
+{
+    uint64_t most = 0;
+    uint32_t rank = ranks->members.count ? 0 : ranks->rank;
+
+    while (!ranks->members.count ||
+           rank_set_next(&ranks->members, rank, &rank)) {
+        call->rank = rank++;
+        call->node = ranks->local ? call->rank / ranks->local : 0;
+        uint64_t ns = asked(call);
+        most = ns > most ? ns : most;
+        if (!ranks->members.count)
+            break;
+    }
+    return most;
+}
+
 /* The library's answer; where it crashes, none from then on. */
-static uint64_t ask(const struct memsim_delay_call *call)
+static uint64_t ask(struct memsim_delay_call *call,
+                    const struct delay_ranks *ranks)
 {
     volatile uint64_t ns = 0;
 
@@ -60,7 +80,7 @@ static uint64_t ask(const struct memsim_delay_call *call)
     int number = sigsetjmp(back, 1);
     if (!number) {
         inside = 1;
-        ns = asked(call);
+        ns = ask_all(call, ranks);
     } else {
         snprintf(crash, sizeof crash,
                  "memsim_delay() crashed (%s) when it was asked for call "

@@ -12,9 +12,11 @@
  *     memsim run --delay-lib ./late.so -- python train.py
  *
  * memsim loads it into itself and into each process of the job, and asks it
- * for each operation of a GPU, in the order of the calls. The report and the
- * program's clock agree if equal calls get equal answers: use no clock and no
- * state, and of randomness a hash of what the call says. It must not call CUDA.
+ * for each operation of a GPU, in the order of the calls: for the rank that
+ * runs, and for each one that this rank stands for. The largest answer counts.
+ * The report and the program's clock agree if equal calls get equal answers:
+ * use no clock and no state, and of randomness a hash of what the call says. It
+ * must not call CUDA.
  */
 #ifndef MEMSIM_TIMELINE_MEMSIM_DELAY_H
 #define MEMSIM_TIMELINE_MEMSIM_DELAY_H
@@ -25,10 +27,11 @@
 
 struct memsim_delay_call {
     uint32_t size; /* of this structure; later versions add at the end */
-    uint32_t rank; /* that runs it; it may stand for others */
+    uint32_t rank; /* that makes the call */
     uint32_t node; /* of that rank */
     uint32_t step; /* from 0 */
-    uint64_t number; /* among the calls of this rank, from 0 */
+    uint64_t number; /* among the calls of a rank, from 0; the same for all
+                        ranks that one process stands for */
     const char *name; /* "ncclAllReduce", a kernel's mangled name */
     uint32_t ranks;  /* of a collective, sends and receives; 0: it is none */
     uint32_t between_nodes; /* of such: 1 if it leaves a node */

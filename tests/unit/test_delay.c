@@ -177,8 +177,10 @@ TEST(the_host_is_late_in_steps_and_dies_in_one)
 
 static struct memsim_delay_call asked;
 
-static uint64_t answer(const struct memsim_delay_call *call)
+static uint64_t answer(struct memsim_delay_call *call,
+                       const struct delay_ranks *of)
 {
+    call->rank = of->rank;
     asked = *call;
     return call->number == 1 ? 7 : 0;
 }
@@ -192,9 +194,8 @@ TEST(a_library_is_asked_for_each_call)
     s.library = answer;
     CHECK(delay_of(&s, &kernel).late_ns == 0 && asked.ranks == 0);
     CHECK(delay_of(&s, &all_reduce).late_ns == 7);
-    CHECK(asked.rank == 9 && asked.node == 2 && asked.between_nodes == 1 &&
-          asked.ranks == 4 && asked.duration_ns == 1000 &&
-          asked.size == sizeof asked);
+    CHECK(asked.rank == 9 && asked.between_nodes == 1 && asked.ranks == 4 &&
+          asked.duration_ns == 1000 && asked.size == sizeof asked);
     CHECK_STR(asked.name, "ncclAllReduce");
     CHECK(s.library_calls == 2 && delays_need_steps(&d));
 }
