@@ -85,6 +85,44 @@ for block in model.blocks:
 fully_shard(model, mesh=mesh)
 """ + STEPS
 
+# Each step computes, then reduces, and waits for both: a peer's delay is in it.
+SERIAL = START + """
+model = nn.Linear(4096, 4096).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+for step in range(5):
+    model(torch.ones(8192, 4096, device="cuda")).square().mean().backward()
+    dist.all_reduce(model.weight.grad)
+    torch.cuda.synchronize()
+    optimizer.step()
+    optimizer.zero_grad()
+torch.cuda.synchronize()
+dist.destroy_process_group()
+"""
+
+# A graph that computes and reduces, a launch of it a step.
+GRAPH = START + """
+a = torch.full((4096, 4096), .5, device="cuda")
+b = torch.empty_like(a)
+def step():
+    torch.mm(a, a, out=b)
+    dist.all_reduce(b)
+side = torch.cuda.Stream()
+side.wait_stream(torch.cuda.current_stream())
+with torch.cuda.stream(side):
+    step()
+torch.cuda.current_stream().wait_stream(side)
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    step()
+for i in range(4):
+    torch.cuda.nvtx.range_push(f"step {i}")
+    graph.replay()
+    torch.cuda.synchronize()
+    torch.cuda.nvtx.range_pop()
+print(torch.cuda.max_memory_allocated())
+dist.destroy_process_group()
+"""
+
 VALUES = START + """
 def show(*tensors):
     print([t.tolist() for t in tensors])
@@ -282,6 +320,57 @@ def a_delay_of_each_collective_is_in_the_step():
     for first, second in zip(steps["20ms"], steps["30ms"]):
         added = (second - first) / 10e6
         assert abs(added / calls - 1) < 0.01, (steps, calls)
+
+
+@test
+def a_captured_graph_has_its_collectives():
+    plain, _ = check(GRAPH, "--nproc-per-node", "8")
+    assert any(row["operator"] == "ncclAllReduce"
+               for row in plain["time"]["by_operator"]), plain["time"]
+
+
+def serial_steps(*options):
+    """The times of SERIAL's steps on 8 ranks: simulated, and as the card of an
+    emulated rank has them."""
+    with tempfile.TemporaryDirectory() as folder:
+        job = Job(folder, SERIAL, "--nproc-per-node", "8", *options)
+    return [[step["duration_ns"] for step in report["ranks"][0]["steps"]]
+            for report in (job.plain[1], job.card)]
+
+
+def are_longer(steps, before, which, least_ns):
+    """Both of STEPS are alike, and longer than BEFORE by LEAST_NS, in WHICH."""
+    for plain, card, base in zip(*steps, before[0]):
+        assert abs(card / plain - 1) < 0.01, steps
+    for i, base in enumerate(before[0][1:], 1):
+        more = steps[0][i] - base
+        assert more > least_ns if i in which else abs(more) < 1e5, (i, steps)
+
+
+@test
+def what_delays_ranks_that_do_not_exist_is_in_the_step():
+    """Slow GPUs and stragglers: tests/process/real_card."""
+    before = serial_steps()
+    are_longer(before, before, [], 0)
+    for options, which, least_ns in (
+            (("--delay", "ncclAllReduce=20ms,rank=3,from-step=2,to-step=2"),
+             [2], 19e6),
+            (("--delay", "host=20ms,rank=3,from-step=3"), [3], 19e6),
+            (("--delay", "host=20ms,to-step=1"), [1], 19e6)):
+        are_longer(serial_steps(*options), before, which, least_ns)
+
+
+@test
+def a_rank_that_dies_ends_the_one_that_stands_for_it():
+    done = subprocess.run(
+        [MEMSIM, "run", "-q", "--host-speed", "0", "--", MEMSIM, "emulate",
+         "--nproc-per-node", "8", "--delay", "die=2,rank=5", "--",
+         sys.executable, "-c", SERIAL.replace(
+             "    model(", "    print(f'step {step}', flush=True)\n    model(")],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert "step 2" in done.stdout and "step 3" not in done.stdout, done.stdout
+    assert done.returncode, done.stdout
+    assert "rank 5 dies as step 2 begins" in done.stdout, done.stdout
 
 
 @test

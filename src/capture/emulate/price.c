@@ -10,9 +10,9 @@
 #include "capture/clock/arena.h"
 #include "capture/core/base/pages.h"
 #include "capture/core/run/process.h"
+#include "capture/emulate/delays.h"
 #include "common/trace/session.h"
 #include "fits/spread.h"
-#include "timeline/delay_library.h"
 #include "timeline/image.h"
 #include "timeline/price.h"
 
@@ -20,8 +20,6 @@
 
 static struct simulation_options options;
 static struct pricer *pricer;
-static struct delay_ranks ranks;
-static struct delay_state delays; /* of the run's table; none of it: zero */
 static jmp_buf no_memory;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all of it */
 
@@ -48,29 +46,6 @@ static void *image_map(size_t *bytes)
     return image == MAP_FAILED ? NULL : image;
 }
 
-/* This rank stands for all others: a delay of any of them is everybody's. Real
- * ones say so themselves, and come to the same. */
-static const char *delays_open(void)
-{
-    const struct session *session = memsim_session();
-    static struct err err;
-
-    if (!options.delays)
-        return NULL;
-    ranks.local = session->local_world_size;
-    ranks.rank = process_rank();
-    for (uint32_t r = 0; r < session->world_size; r++)
-        if (r != ranks.rank)
-            rank_set_add(&ranks.members, r);
-    delays.delays = options.delays->table;
-    delays.ranks = &ranks;
-    return *delays.delays->library &&
-                   delay_library_open(delays.delays->library, &delays.library,
-                                      &err)
-               ? err.text
-               : NULL;
-}
-
 static const char *models_open(void)
 {
     static struct err err;
@@ -87,7 +62,7 @@ static const char *models_open(void)
         return "there is no memory for them";
     if (timeline_image_open(image, bytes, &options, &err))
         return err.text;
-    const char *wrong = delays_open();
+    const char *wrong = emulated_delays_open(&options);
     pricer = wrong ? NULL : pricer_create(&options.price);
     return wrong;
 }
@@ -160,15 +135,15 @@ static struct price_place place_of(const struct communicator *c,
 
 static uint64_t late_ns(const struct nccl_call *call, const struct price *price)
 {
-    const struct delay_call c = {.name = call->exchange.name,
-                                 .kind = OP_COLLECTIVE,
-                                 .engine = price->engine,
-                                 .link = price->link,
-                                 .duration_ns = price->answer.ns,
-                                 .bytes = call->record.bytes,
-                                 .ranks = (uint32_t)call->record.ranks};
+    struct delay_call c = {.name = call->exchange.name,
+                           .kind = OP_COLLECTIVE,
+                           .engine = price->engine,
+                           .link = price->link,
+                           .duration_ns = price->answer.ns,
+                           .bytes = call->record.bytes,
+                           .ranks = (uint32_t)call->record.ranks};
 
-    return delays.delays ? delay_of(&delays, &c).late_ns : 0;
+    return emulated_delays_late(&c);
 }
 
 static void price_make(const struct communicator *c,
@@ -181,7 +156,9 @@ static void price_make(const struct communicator *c,
                       options.price.cluster ? &place : NULL, &price);
     p->ns = price.answer.ns + late_ns(call, &price);
     p->nodes = price.link == SIM_LINK_NODES ? 2 : 1;
-    p->lag = options.price.slow > 1 ? options.price.slow - 1 : 0;
+    p->lag = emulated_delays_lag();
+    if (options.price.slow - 1 > p->lag)
+        p->lag = options.price.slow - 1;
 }
 
 bool emulated_price(const struct communicator *c, const struct nccl_call *call,
@@ -194,4 +171,13 @@ bool emulated_price(const struct communicator *c, const struct nccl_call *call,
         price_make(c, call, p);
     pthread_mutex_unlock(&lock);
     return known;
+}
+
+void emulated_price_step(uint32_t step, struct emulated_step *s)
+{
+    *s = (struct emulated_step){.dead = DELAY_ANY};
+    pthread_mutex_lock(&lock);
+    if (has_models() && !_setjmp(no_memory))
+        emulated_delays_step(step, s);
+    pthread_mutex_unlock(&lock);
 }

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "capture/emulate/delays.h"
 #include "capture/nccl/gpu.h"
 
 struct emulated_price {
@@ -17,5 +18,8 @@ struct emulated_price {
 /* False, with *P zero, where there are no models: a note says so. */
 bool emulated_price(const struct communicator *c, const struct nccl_call *call,
                     struct emulated_price *p);
+
+/* What --delay does as STEP begins. */
+void emulated_price_step(uint32_t step, struct emulated_step *s);
 
 #endif

@@ -16,6 +16,7 @@
 
 static _Atomic uint64_t calls;
 static _Thread_local unsigned depth; /* of calls of real functions */
+void (*real_before)(void);
 
 /* --- calls ---------------------------------------------------------------- */
 
@@ -24,6 +25,8 @@ void real_enter(struct real_call *call)
     call->outer = !depth++ && memsim_session();
     if (!call->outer)
         return;
+    if (real_before)
+        real_before();
     call->number = atomic_fetch_add(&calls, 1) + 1;
     activity_push(call->number);
     call->start_ns = clock_now();

@@ -13,6 +13,10 @@ struct real_call {
     bool outer; /* to be recorded: nobody's part, and in a run */
 };
 
+/* Set by a folder beside this one: called before each call of the program's.
+ * NULL: there is nothing to do. */
+extern void (*real_before)(void);
+
 /* Around each call of a real function. */
 void real_enter(struct real_call *call);
 void real_leave(const struct real_call *call);

@@ -6,23 +6,43 @@
 #include "memsim/study/delay_options.h"
 #include "timeline/stragglers.h"
 
-/* Real kernels and the host come when they do. */
-static int check_delays(const struct output_options *o, struct err *err)
+static const char entry_rule[] =
+    "memsim emulate: --delay %s: the kernels of real GPUs take what they take; "
+    "it delays NCCL's calls, link, host, the GPUs of ranks that are not run "
+    "(gpu=1.5x, with rank or node), and die";
+
+/* Whether E is about rank R of JOB. */
+static bool is_about(const struct delay *e, const struct job *job, uint32_t r)
+{
+    return (e->rank == DELAY_ANY || e->rank == r) &&
+           (e->node == DELAY_ANY || e->node == r / job->launch.local);
+}
+
+/* Real kernels take what they take; their peers' may take longer. */
+static bool is_possible(const struct delay *e, const struct job *job)
+{
+    if (e->kind == DELAY_CALL)
+        return strstr(e->name, "nccl");
+    if (e->kind != DELAY_GPU)
+        return true;
+    for (uint32_t r = 0; rank_set_next(&job->launch.ranks, r, &r); r++)
+        if (is_about(e, job, r))
+            return false;
+    return e->factor > 0;
+}
+
+static int check_delays(const struct job *job, const struct output_options *o,
+                        struct err *err)
 {
     struct delays d;
+    char text[160];
 
     if (study_delay_read(&o->study, &d, err))
         return -1;
-    for (uint32_t i = 0; i < d.count; i++) {
-        const struct delay *e = &d.all[i];
-        if (e->kind != DELAY_LINK &&
-            (e->kind != DELAY_CALL || !strstr(e->name, "nccl")))
-            return err_set(err, "memsim emulate: --delay delays collectives "
-                                "alone: a function of NCCL's, or link");
-        if (e->from_step || e->to_step != DELAY_NEVER)
-            return err_set(err, "memsim emulate: --delay knows no steps: leave "
-                                "out from-step and to-step");
-    }
+    for (uint32_t i = 0; i < d.count; i++)
+        if (!is_possible(&d.all[i], job))
+            return err_set(err, entry_rule,
+                           delay_text(&d.all[i], text, sizeof text));
     return 0;
 }
 
@@ -32,7 +52,7 @@ int run_emulate_check(const struct job *job, const struct output_options *o,
     if (job->launch.chooses)
         return err_set(err, "memsim emulate: which ranks are real? Name them, "
                             "as in --ranks 0,1; without --ranks rank 0 is");
-    if (check_delays(o, err))
+    if (check_delays(job, o, err))
         return -1;
     if (o->study.placement)
         return err_set(err, "memsim emulate: --placement is for simulated "

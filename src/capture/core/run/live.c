@@ -30,8 +30,10 @@
 #define KINDS       256
 
 bool live_is_on;
+void (*live_watch)(const struct trace_put *record);
 
 static const struct live_ops *ops;
+static bool simulates; /* OPS has not failed */
 static bool loaded, begun;
 static bool wanted[KINDS];
 static bool failed;
@@ -133,7 +135,8 @@ void live_load(void)
 void live_start(void)
 {
     core_lock(LOCK_RECORD);
-    live_is_on = ops;
+    simulates = ops;
+    live_is_on = simulates || live_watch;
     begun = false;
     live_listen(listener);
     core_unlock(LOCK_RECORD);
@@ -142,7 +145,8 @@ void live_start(void)
 /* The simulation has failed for good. */
 static void live_fail(void)
 {
-    live_is_on = false;
+    simulates = false;
+    live_is_on = live_watch != NULL;
     failed = true;
     meeting_leave();
 }
@@ -151,7 +155,7 @@ static void live_fail(void)
 static void live_leave(void)
 {
     core_lock(LOCK_RECORD);
-    if (live_is_on && ops->leave())
+    if (simulates && ops->leave())
         live_fail();
     meeting_leave();
     core_unlock(LOCK_RECORD);
@@ -171,7 +175,7 @@ void live_conclude(void)
         memsim_note("the clock of %s was simulated up to a point, and then "
                     "this machine's: there was no memory for the simulation",
                     program_invocation_short_name);
-    if (!live_is_on || !called_ns)
+    if (!simulates || !called_ns)
         return;
     int n = snprintf(text, sizeof text, TRACE_SIMULATED "%" PRIu64, called_ns);
     RECORD_TEXT(SETTING, text, (size_t)n);
@@ -181,7 +185,7 @@ void live_after_fork(void)
 {
     clock_sleep_after_fork();
     meeting_after_fork();
-    live_is_on = loaded = false;
+    live_is_on = simulates = loaded = false;
     ops = NULL;
     if (listener)
         listener->forked();
@@ -191,7 +195,7 @@ void live_after_fork(void)
 /* Other ranks wait for this one. */
 static __attribute__((noinline)) void offer(bool waiting)
 {
-    if (live_is_on && ops->offer(waiting))
+    if (simulates && ops->offer(waiting))
         live_fail();
 }
 
@@ -225,7 +229,9 @@ void live_take(const struct trace_put *record)
 {
     struct live_now now;
 
-    if (begun && !wanted[record->kind & (KINDS - 1)])
+    if (live_watch)
+        live_watch(record);
+    if (!simulates || (begun && !wanted[record->kind & (KINDS - 1)]))
         return;
     if (ops->take(record, &now)) {
         live_fail();
@@ -260,7 +266,7 @@ void live_take(const struct trace_put *record)
 int live_event(uint64_t event, uint64_t *ns)
 {
     core_lock(LOCK_RECORD);
-    int rc = live_is_on ? ops->event(event, ns) : -1;
+    int rc = simulates ? ops->event(event, ns) : -1;
     sleep_take_out();
     core_unlock(LOCK_RECORD);
     return rc;
@@ -269,7 +275,7 @@ int live_event(uint64_t event, uint64_t *ns)
 bool live_is_behind(uint64_t event)
 {
     core_lock(LOCK_RECORD);
-    bool is_behind = live_is_on && ops->behind(event);
+    bool is_behind = simulates && ops->behind(event);
     sleep_take_out();
     core_unlock(LOCK_RECORD);
     return is_behind;
@@ -280,13 +286,13 @@ bool live_is_behind(uint64_t event)
 void live_listen(const struct live_listener *who)
 {
     listener = who;
-    if (live_is_on)
+    if (simulates)
         ops->listen(who ? who->put : NULL);
 }
 
 void live_settle(void)
 {
-    if (live_is_on && ops->settle())
+    if (simulates && ops->settle())
         live_fail();
     sleep_take_out();
     if (listener)
@@ -295,5 +301,5 @@ void live_settle(void)
 
 uint64_t live_calls(void)
 {
-    return live_is_on ? ops->calls() : 0;
+    return simulates ? ops->calls() : 0;
 }

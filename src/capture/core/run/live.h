@@ -59,6 +59,11 @@ struct live_ops {
 /* Whether records are wanted; under LOCK_RECORD, as the functions below. */
 extern bool live_is_on;
 
+/* Set before the trace begins: gets each record as it is written, beside the
+ * simulation or without one (capture/emulate). It has TRACE_FIELDS_MAX
+ * fields. */
+extern void (*live_watch)(const struct trace_put *record);
+
 /* Loads the library and readies the simulation, where the run has one and this
  * process does not yet. With no lock of the core's held. */
 void live_load(void);
