@@ -254,9 +254,9 @@ class Job:
         return done.stdout, json.loads(pathlib.Path(f"{path}.json").read_text())
 
 
-def check(script, *world):
+def check(script, *world, marked=False):
     """Equal output, equal peaks, and steps within 0.1%: as the emulated rank saw
-    its card, and as the card itself knows."""
+    its card, and as the card itself knows, which sees no step that is MARKED."""
     with tempfile.TemporaryDirectory() as folder:
         job = Job(folder, script, *world)
     (output, plain), (emulated_output, emulated) = job.plain, job.emulated
@@ -266,6 +266,8 @@ def check(script, *world):
         for name in "allocated", "reserved", "used":
             name = f"peak_{name}_bytes"
             equal(other["ranks"][0]["devices"][0][name], device[name])
+        if other is job.card and marked:
+            continue
         step, want = other["time"]["step_ns"], plain["time"]["step_ns"]
         assert abs(step / want - 1) < 0.001, (step, want)
     return plain, emulated
@@ -324,7 +326,7 @@ def a_delay_of_each_collective_is_in_the_step():
 
 @test
 def a_captured_graph_has_its_collectives():
-    plain, _ = check(GRAPH, "--nproc-per-node", "8")
+    plain, _ = check(GRAPH, "--nproc-per-node", "8", marked=True)
     assert any(row["operator"] == "ncclAllReduce"
                for row in plain["time"]["by_operator"]), plain["time"]
 

@@ -16,7 +16,7 @@ void svg_end(FILE *out)
     fputs("</svg>\n", out);
 }
 
-static void put_escaped(FILE *out, const char *text)
+void svg_escape(FILE *out, const char *text)
 {
     for (; *text; text++)
         if (*text == '&')
@@ -36,7 +36,7 @@ void svg_text(FILE *out, double x, double y, int size, const char *anchor,
             "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" "
             "text-anchor=\"%s\">",
             x, y, size, anchor);
-    put_escaped(out, text);
+    svg_escape(out, text);
     fputs("</text>\n", out);
 }
 

@@ -13,6 +13,9 @@ void svg_end(FILE *out);
 void svg_text(FILE *out, double x, double y, int size, const char *anchor,
               const char *text);
 
+/* Writes TEXT so that neither XML nor HTML takes it for markup. */
+void svg_escape(FILE *out, const char *text);
+
 void svg_rectangle(FILE *out, double x, double y, double width, double height,
                    const char *colour);
 

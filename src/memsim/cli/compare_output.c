@@ -14,7 +14,7 @@ struct target {
     void (*write)(const void *report, FILE *out);
 };
 
-#define TARGETS 4
+#define TARGETS 5
 
 static void list_targets(const struct compare_output *o,
                          struct target list[TARGETS])
@@ -24,6 +24,7 @@ static void list_targets(const struct compare_output *o,
     list[2] = (struct target){"--csv", o->csv, compare_report_csv};
     list[3] = (struct target){"--markdown", o->common.markdown,
                               compare_report_markdown};
+    list[4] = (struct target){"--html", o->html, compare_report_html};
 }
 
 static bool is_stdout(const struct target *t)

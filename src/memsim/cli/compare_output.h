@@ -8,7 +8,7 @@
 #include "memsim/report/compare_report.h"
 
 struct compare_output {
-    const char *csv, *chart, *price;
+    const char *csv, *chart, *html, *price;
     double tokens;
     struct output_options common; /* of it: json, markdown, quiet, color */
 };
@@ -20,6 +20,9 @@ struct compare_output {
      .help = "write the table as JSON; - is standard output"},                 \
     {"chart", 0, OPTION_STRING, "FILE", offsetof(structure, member.chart),     \
      .help = "write a chart as SVG; - is standard output"},                    \
+    {"html", 0, OPTION_STRING, "FILE", offsetof(structure, member.html),       \
+     .help = "write a page with the chart and the table; - is standard\n"      \
+             "output"},                                                        \
     {"csv", 0, OPTION_STRING, "FILE", offsetof(structure, member.csv),         \
      .help = "write the table as CSV; - is standard output"},                  \
     {"markdown", 0, OPTION_STRING, "FILE",                                     \

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/svg_page.h"
 #include "common/base/text_clean.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
@@ -313,7 +314,7 @@ void compare_report_text(const struct compare_report *report,
     table_fini(&t);
 }
 
-/* --- Markdown and CSV ----------------------------------------------------- */
+/* --- Markdown, a page, CSV ------------------------------------------------ */
 
 void compare_report_markdown(const void *report, FILE *out)
 {
@@ -334,6 +335,53 @@ void compare_report_markdown(const void *report, FILE *out)
                     markdown_escape(text, sizeof text, cell_of(&t, i, k)));
         fputs("|\n", out);
     }
+    table_fini(&t);
+}
+
+static const char page_head[] =
+    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
+    "'none'; style-src 'unsafe-inline'\">\n"
+    "<meta name=\"viewport\" content=\"width=device-width\">\n"
+    "<title>memsim: runs side by side</title>\n<style>\n"
+    "body { background: #fff; color: #14181d; font: 15px/1.5 sans-serif; "
+    "margin: 16px; }\n"
+    "svg { display: block; height: auto; max-width: 100%; }\n"
+    "table { border-collapse: collapse; margin-top: 16px; }\n"
+    "th, td { border-bottom: 1px solid #d5dbe2; padding: 3px 8px; "
+    "text-align: left; white-space: nowrap; }\n"
+    ".number { font-variant-numeric: tabular-nums; text-align: right; }\n"
+    "</style>\n</head>\n<body>\n<main>\n<h1>Runs side by side</h1>\n";
+
+/* A row of the page's table; -1: the headings. */
+static void html_row(const struct table *t, long row, FILE *out)
+{
+    const char *kind = row < 0 ? "th" : "td";
+
+    fputs("<tr>", out);
+    for (size_t k = 0; k < t->columns; k++) {
+        fprintf(out, "<%s%s%s>", kind, row < 0 ? " scope=\"col\"" : "",
+                is_number(t, k) ? " class=\"number\"" : "");
+        svg_escape(out,
+                   row < 0 ? title_of(t, k) : cell_of(t, (size_t)row, k));
+        fprintf(out, "</%s>", kind);
+    }
+    fputs("</tr>\n", out);
+}
+
+void compare_report_html(const void *report, FILE *out)
+{
+    struct table t;
+
+    table_make(&t, report);
+    fputs(page_head, out);
+    compare_report_chart(report, out);
+    fputs("<table>\n<thead>\n", out);
+    html_row(&t, -1, out);
+    fputs("</thead>\n<tbody>\n", out);
+    for (size_t i = 0; i < t.report->row_count; i++)
+        html_row(&t, (long)i, out);
+    fputs("</tbody>\n</table>\n</main>\n</body>\n</html>\n", out);
     table_fini(&t);
 }
 

@@ -42,6 +42,8 @@ void compare_report_text(const struct compare_report *report,
 void compare_report_markdown(const void *report, FILE *out);
 void compare_report_csv(const void *report, FILE *out);
 void compare_report_json(const void *report, FILE *out);
+/* A page that needs nothing else: the chart, and the table below it. */
+void compare_report_html(const void *report, FILE *out);
 
 /* An SVG: a bar for the memory of each run, and one for its step's time; with
  * several numbers of nodes, the efficiency by them. */
