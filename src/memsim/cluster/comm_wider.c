@@ -112,7 +112,7 @@ static bool log_add(struct comm_wider *w, const struct comm_log *log,
 {
     bool *is_data = xcalloc(log->comm_count + 1, sizeof *is_data);
     struct err ignored = {""};
-    uint32_t own;
+    struct comm_width own;
     bool ok = !comm_width_find(log, average, is_data, &own, &ignored);
 
     o->world = log->world;
