@@ -122,8 +122,8 @@ void timing_destroy(struct timing *t); /* frees it, too; NULL is fine */
  * are of few steps, or of steps that differ. */
 bool timing_is_unsure(const struct timing *t);
 
-/* So many steps make them firm, where these are alike: ten of a job, of which the
- * first three are its warm-up. */
+/* So many steps make them firm, where these are alike: ten of a job, of which
+ * the first three are its warm-up. */
 #define TIMING_FIRM_STEPS  7
 #define TIMING_FIRM_SPREAD 0.2
 
