@@ -82,27 +82,35 @@ static bool is_world(uint32_t count)
     return count == memsim_session()->world_size;
 }
 
+/* The distance between neighbours of RANKS (NULL: of all); 0: it differs. */
+static uint32_t stride_of(const uint32_t *ranks, uint32_t count)
+{
+    if (!ranks)
+        return 1;
+    uint32_t stride = ranks[1] - ranks[0];
+    for (uint32_t i = 1; i < count; i++)
+        if (ranks[i] <= ranks[i - 1] || ranks[i] - ranks[i - 1] != stride)
+            return 0;
+    return stride;
+}
+
 bool memsim_ranks_differ(const uint32_t *ranks, uint32_t count,
                          const char *kind, const char *place)
 {
-    uint32_t stride = ranks && count > 1 ? ranks[1] - ranks[0] : 1;
+    bool chosen = memsim_ranks_are_chosen(), named = are_named();
 
-    if (!(memsim_ranks_are_chosen() || are_named()) || count < 2 ||
-        (!ranks && !is_world(count)))
+    if (!(chosen || named) || count < 2 || (!ranks && !is_world(count)))
         return false;
-    for (uint32_t i = 1; ranks && i < count; i++)
-        if (ranks[i] <= ranks[i - 1] || ranks[i] - ranks[i - 1] != stride) {
-            if (memsim_ranks_are_chosen())
-                memsim_note("%s%sranks %u and %u of a group differ, and its "
-                            "ranks have no equal distances: name a rank of "
-                            "each kind (--ranks)",
-                            place, *place ? ": " : "", ranks[0], ranks[1]);
-            return false;
-        }
-    if (are_named() ? !axis_learn(stride, count) : is_known(stride, count))
+    uint32_t stride = stride_of(ranks, count);
+    if (!stride && chosen)
+        memsim_note("%s%sranks %u and %u of a group differ, and its ranks have "
+                    "no equal distances: name a rank of each kind (--ranks)",
+                    place, *place ? ": " : "", ranks[0], ranks[1]);
+    if (!stride ||
+        (named ? !axis_learn(stride, count) : is_known(stride, count)))
         return false;
     tell("axis %u %u %s %s\n", stride, count, kind, place);
-    return memsim_ranks_are_chosen();
+    return chosen;
 }
 
 static bool node_is_run(const struct session *s, uint32_t rank)
