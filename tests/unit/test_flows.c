@@ -263,6 +263,24 @@ TEST(the_ranks_of_a_wider_job_keep_their_order)
     CHECK(!comm_wider_make(&w, logs, 1, NULL, NULL, 4));
 }
 
+TEST(a_job_that_no_longer_averages_has_ranks_of_its_world)
+{
+    uint32_t data[] = {0, 1, 2, 3};
+    struct comm comm = {.rank = 2, .ranks = 4, .members = data};
+    struct comm_call call = {.kind = COMM_ALL_REDUCE,
+                             .phase = TRACE_PHASE_BACKWARD};
+    const struct comm_log log = {.rank = 2, .world = 4, .comms = &comm,
+                                 .comm_count = 1, .calls = &call,
+                                 .call_count = 1}, *logs[] = {&log};
+    struct comm_wider w;
+
+    CHECK(comm_wider_make(&w, logs, 1, NULL, NULL, 1));
+    CHECK_UINT(w.classes.world, 1);
+    CHECK_UINT(w.logs[0]->rank, 0);
+    CHECK_UINT(w.logs[0]->comms[0].rank, 0);
+    comm_wider_fini(&w);
+}
+
 /* All links wide: what there is without a network. */
 TEST(full_bisection_is_the_price)
 {

@@ -14,30 +14,31 @@ struct order {
 
 /* --- ranks ---------------------------------------------------------------- */
 
+/* The place of TO that PLACE of FROM is like: the last ones are alike, those
+ * that are in one alone are as the last but one. */
+static uint32_t place_like(uint32_t place, uint32_t from, uint32_t to)
+{
+    if (place == from - 1)
+        return to - 1;
+    if (place + 1 < to)
+        return place;
+    return to > 1 ? to - 2 : 0;
+}
+
+/* RANK, where FROM ranks average, among those where TO do. */
+static uint32_t rank_like(const struct order *o, uint32_t rank, uint32_t from,
+                          uint32_t to)
+{
+    uint32_t inner = rank % o->apart, group = rank / o->apart;
+    uint32_t place = place_like(group % from, from, to), outer = group / from;
+
+    return inner + o->apart * (place + to * outer);
+}
+
 /* RANK of the recorded job in the wider one. */
 static uint32_t rank_wider(const struct order *o, uint32_t rank)
 {
-    uint32_t inner = rank % o->apart, group = rank / o->apart;
-    uint32_t place = group % o->own, outer = group / o->own;
-
-    if (place == o->own - 1)
-        place = o->wanted - 1;
-    else if (place > o->wanted - 2)
-        place = o->wanted - 2;
-    return inner + o->apart * (place + o->wanted * outer);
-}
-
-/* The rank of the recorded job that RANK of the wider one is like. */
-static uint32_t rank_like(const struct order *o, uint32_t rank)
-{
-    uint32_t inner = rank % o->apart, group = rank / o->apart;
-    uint32_t place = group % o->wanted, outer = group / o->wanted;
-
-    if (place == o->wanted - 1)
-        place = o->own - 1;
-    else if (place > o->own - 2)
-        place = o->own - 2;
-    return inner + o->apart * (place + o->own * outer);
+    return rank_like(o, rank, o->own, o->wanted);
 }
 
 static uint32_t world_wider(const struct order *o)
@@ -69,10 +70,8 @@ static void members_wider(const struct order *o, bool is_data, struct comm *c)
     for (uint32_t i = 0; members && i < ranks; i++)
         members[i] = is_data ? rank_wider(o, c->members[0]) + i * o->apart
                              : rank_wider(o, c->members[i]);
-    if (is_data && c->rank == c->ranks - 1)
-        c->rank = ranks - 1;
-    else if (is_data && c->rank > ranks - 2)
-        c->rank = ranks - 2;
+    if (is_data)
+        c->rank = place_like(c->rank, c->ranks, ranks);
     c->members = members;
     c->ranks = ranks;
 }
@@ -99,7 +98,7 @@ static void classes_wider(const struct comm_classes *from,
     to->world = world_wider(o);
     to->stands = xcalloc(to->world, sizeof *to->stands);
     for (uint32_t r = 0; r < to->world; r++) {
-        uint32_t like = rank_like(o, r);
+        uint32_t like = rank_like(o, r, o->wanted, o->own);
         to->stands[r] = !from              ? like
                         : like < from->world ? from->stands[like]
                                              : COMM_NONE;
