@@ -77,6 +77,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 INTERRUPTED = """
 import os, signal, torch
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored
 class Late:
     def __del__(self):
         os.kill(os.getpid(), signal.SIGINT)
