@@ -59,6 +59,17 @@ E2
     done >slurm/gres.conf
 }
 
+# listens PORT: waits until something does
+listens() {
+    python3 -c 'import socket, sys, time
+for _ in range(600):
+    with socket.socket() as s:
+        if not s.connect_ex(("127.0.0.1", int(sys.argv[1]))):
+            sys.exit(0)
+    time.sleep(0.2)
+sys.exit(1)' "$1"
+}
+
 # stop_slurm: the daemons that this test started
 stop_slurm() {
     for file in ctld d-n0 d-n1 dbd munge maria; do
@@ -119,6 +130,7 @@ E2
     chmod 600 slurm/slurmdbd.conf
     SLURM_CONF=$dir/slurm/slurm.conf slurmdbd 2>err ||
         fail "slurmdbd: $(cat err)"
+    listens "$dbd" || fail "slurmdbd: $(tail -3 slurm/dbd.log)"
     accounting="AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=127.0.0.1
 AccountingStoragePort=$dbd
@@ -135,6 +147,10 @@ start_slurm() {
     for node in n0 n1; do
         slurmd -N $node 2>err || fail "slurmd of $node"
     done
+    listens "$(sed -n 's/^SlurmctldPort=//p' slurm/slurm.conf)" || {
+        fail "slurmctld: $(tail -3 slurm/ctld.log)"
+        finish
+    }
     for i in $(seq 300); do
         [ "$(sinfo --noheader --Node --format=%T 2>/dev/null | sort -u)" = idle ] && break
         sleep 0.2
