@@ -21,8 +21,7 @@ struct compare_output {
     {"chart", 0, OPTION_STRING, "FILE", offsetof(structure, member.chart),     \
      .help = "write a chart as SVG; - is standard output"},                    \
     {"html", 0, OPTION_STRING, "FILE", offsetof(structure, member.html),       \
-     .help = "write a page with the chart and the table; - is standard\n"      \
-             "output"},                                                        \
+     .help = "write a page with chart and table; - is standard output"},       \
     {"csv", 0, OPTION_STRING, "FILE", offsetof(structure, member.csv),         \
      .help = "write the table as CSV; - is standard output"},                  \
     {"markdown", 0, OPTION_STRING, "FILE",                                     \
