@@ -39,10 +39,10 @@ static void note_unsure(struct result *r, const struct timing *t)
         snprintf(by, sizeof by, "the best of %zu steps", t->host_steps);
     result_note(r,
                 "a step takes %s with this machine's CPU%s (by %s), and %s if "
-                "the CPU keeps up; run %s for a firm figure",
+                "the CPU keeps up; run %s on a quiet machine for a firm figure",
                 step,
                 t->host_spread > TIMING_FIRM_SPREAD ? ", which was busy" : "",
-                by, keeps_up, few ? "10 steps" : "it on a quiet machine");
+                by, keeps_up, few ? "12 steps" : "it");
 }
 
 static const struct timing_row *module_find(const struct timing *t,

@@ -122,9 +122,9 @@ void timing_destroy(struct timing *t); /* frees it, too; NULL is fine */
  * are of few steps, or of steps that differ. */
 bool timing_is_unsure(const struct timing *t);
 
-/* So many steps make them firm, where these are alike: ten of a job, of which
- * the first three are its warm-up. */
-#define TIMING_FIRM_STEPS  7
+/* So many steps make them firm, where these are alike: twelve of a job, whose
+ * first ones are its warm-up. */
+#define TIMING_FIRM_STEPS  8
 #define TIMING_FIRM_SPREAD 0.2
 
 /* The step's time that stands for the run; 0: there is no step. */
