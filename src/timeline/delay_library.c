@@ -49,21 +49,26 @@ static void handlers_restore(void)
         sigaction(crashes[i], &before[i], NULL);
 }
 
+/* The answer for RANK, on a node of LOCAL ranks. */
+static uint64_t ask_of(struct memsim_delay_call *call, uint32_t rank,
+                       uint32_t local)
+{
+    call->rank = rank;
+    call->node = local ? rank / local : 0;
+    return asked(call);
+}
+
 /* The most of RANKS' answers. */
 static uint64_t ask_all(struct memsim_delay_call *call,
                         const struct delay_ranks *ranks)
 {
     uint64_t most = 0;
-    uint32_t rank = ranks->members.count ? 0 : ranks->rank;
 
-    while (!ranks->members.count ||
-           rank_set_next(&ranks->members, rank, &rank)) {
-        call->rank = rank++;
-        call->node = ranks->local ? call->rank / ranks->local : 0;
-        uint64_t ns = asked(call);
+    if (!ranks->members.count)
+        return ask_of(call, ranks->rank, ranks->local);
+    for (uint32_t r = 0; rank_set_next(&ranks->members, r, &r); r++) {
+        uint64_t ns = ask_of(call, r, ranks->local);
         most = ns > most ? ns : most;
-        if (!ranks->members.count)
-            break;
     }
     return most;
 }

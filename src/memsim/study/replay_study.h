@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is asked of a recording: replayed with other memory, settings or a
- * change, or, of what has times alone, with other times. */
+ * Questions about a recording: replays with other memory, other settings or a
+ * change, or with other times where it has times alone. */
 #ifndef MEMSIM_MEMSIM_STUDY_REPLAY_STUDY_H
 #define MEMSIM_MEMSIM_STUDY_REPLAY_STUDY_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is asked of a kept run. */
+ * Questions about a kept run. */
 #ifndef MEMSIM_MEMSIM_STUDY_RUN_STUDY_H
 #define MEMSIM_MEMSIM_STUDY_RUN_STUDY_H
 

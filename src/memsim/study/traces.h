@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads each trace of a run once, for all that is asked of it. */
+ * Reads each trace of a run once and passes it to every analysis. */
 #ifndef MEMSIM_MEMSIM_STUDY_TRACES_H
 #define MEMSIM_MEMSIM_STUDY_TRACES_H
 
@@ -10,7 +10,7 @@
 #include "memsim/run/rundir.h"
 #include "memsim/time/simulation_plan.h"
 
-/* Who is told how far the reading of a trace is. */
+/* Gets the progress of reading a trace. */
 struct study_progress {
     void (*tell)(const struct trace_reader *reader, void *context);
     void (*end)(void *context); /* all of that trace is read */
