@@ -21,6 +21,7 @@ from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import (
 from torch.distributed.fsdp import (
     FullyShardedDataParallel, MixedPrecision, ShardingStrategy)
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 VOCABULARY = 50368
 # Width, heads, layers: llm-foundry, scripts/train/yamls/pretrain/mpt-*.yaml
@@ -106,7 +107,8 @@ class Block(nn.Module):
         parts = [unpad(part, mask)
                  for part in self.qkv(self.norm_1(x)).chunk(3, -1)]
         q, k, v = (part.view(shape).transpose(1, 2) for part, _ in parts)
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        with sdpa_kernel(SDPBackend.FLASH_ATTENTION):  # cuDNN's on an H100
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         y = Pad.apply(y.transpose(1, 2).reshape(mask.numel(), -1), parts[0][1],
                       mask.numel())
         x = x + self.out(y.view(x.shape))

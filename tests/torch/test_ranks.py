@@ -45,6 +45,16 @@ if rank == 0:
     dist.recv(x, 1)
 """
 
+# Rank 1 leaves its loop too early.
+LEAVES = START + """
+x = torch.ones(1 << 20, device="cuda")
+for step in range(3):
+    if rank == 1 and step == 2:
+        break
+    dist.all_reduce(x)
+torch.cuda.synchronize()
+"""
+
 # The same two groups in another order.
 CROSSED = START + """
 groups = [dist.new_group(list(range(world))) for _ in range(2)]
@@ -278,13 +288,16 @@ def other_collectives_are_found():
 @test
 def what_never_ends_does_not_fit():
     for script, fault in ((RING, "endless"), (CROSSED, "endless"),
-                          (RECEIVE_ALONE, "missing")):
+                          (RECEIVE_ALONE, "ended"), (LEAVES, "ended")):
         status, result, said = run(script, 2, "--check-collectives")
         equal(status, 121)
         equal(result["endless"], True)
         equal(result["collective_faults"][0]["fault"], fault)
         assert "memsim: never ends: " in said, said
-        assert "deadlock: " in said, said
+        equal("deadlock: " in said, fault == "endless")
+        equal("rank 1 ended with status 0 while rank 0 waits for it: call "
+              in result["collective_faults"][0]["text"], fault == "ended")
+        equal("a rank waits for one that has ended" in said, fault == "ended")
     status, result, said = run(RING, 2)
     equal(status, 122)
     equal(result["verdict"], "unknown")

@@ -413,6 +413,35 @@ TEST(a_rank_that_never_comes_leaves_the_others_stuck)
     finish(job, 2);
 }
 
+TEST(a_rank_that_has_ended_is_named)
+{
+    struct build *a = start(0, 2);
+
+    start(1, 2);
+    collective(a, 0, 2, ALL_REDUCE, MIB);
+    BUILD(&traces[1], END, .reason = TRACE_END_EXIT, .status = 0);
+    struct comm_job *job = join(2);
+    const struct comm_log *logs[] = {&plans[0].comms, &plans[1].comms};
+    struct collation *c = collation_create(job, logs);
+    CHECK_UINT(c->count, 1);
+    CHECK(c->faults[0].fault == COMM_MISSING);
+    CHECK(!logs[0]->ended && logs[1]->ended);
+    collation_tell_ended(c, logs[0]); /* nobody waits for it */
+    CHECK(c->faults[0].fault == COMM_MISSING);
+    collation_tell_ended(c, logs[1]);
+    collation_tell_ended(c, logs[1]);
+    CHECK(c->faults[0].fault == COMM_ENDED && collation_has_missing(c));
+    CHECK(!strncmp(c->faults[0].text,
+                   "rank 1 ended with status 0 while rank 0 waits for it: "
+                   "call 0 on a communicator of 2 ranks: rank 0 calls "
+                   "ncclAllReduce of 1048576 bytes",
+                   60));
+    collation_drop_waits(c, 1);
+    CHECK_UINT(c->count, 0);
+    collation_destroy(c);
+    finish(job, 2);
+}
+
 /* COUNT ranks send to the next one and receive from the one before; those of
  * an odd number receive first where they are ORDERED. */
 static void ring(unsigned count, bool ordered)
@@ -441,7 +470,7 @@ TEST(a_ring_of_sends_never_ends)
     struct collation *c = collation_create(job, &log);
     collation_add_endless(c, log, 0);
     CHECK_UINT(c->count, 1);
-    CHECK(!collation_has_mismatch(c) && !collation_has_missing(c));
+    CHECK(c->faults[0].fault == COMM_ENDLESS && !collation_has_missing(c));
     CHECK_STR(c->faults[0].text,
               "deadlock: rank 1 waits for ever in ncclSend of 1048576 "
               "bytes, int8; it sends to rank 2");

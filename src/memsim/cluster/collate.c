@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/xmalloc.h"
 #include "memsim/attribution/stack_text.h"
@@ -26,6 +27,7 @@ static const struct {
     [COMM_OPERATION] = {"operation", "wrong data"},
     [COMM_ROOT] = {"root", "deadlock or wrong data"},
     [COMM_ENDLESS] = {"endless", "deadlock"},
+    [COMM_ENDED] = {"ended", "ended"},
 };
 
 const char *comm_fault_name(enum comm_fault fault)
@@ -187,16 +189,39 @@ void collation_add_endless(struct collation *c, const struct comm_log *log,
     };
 }
 
+static bool is_wait(const struct collation_fault *fault)
+{
+    return fault->fault == COMM_MISSING || fault->fault == COMM_ENDLESS ||
+           fault->fault == COMM_ENDED;
+}
+
+void collation_tell_ended(struct collation *c, const struct comm_log *log)
+{
+    uint32_t rank = world_rank(log, log->rank);
+
+    for (size_t i = 0; i < c->count; i++) {
+        struct collation_fault *fault = &c->faults[i];
+        if (!is_wait(fault) || fault->fault == COMM_ENDED ||
+            fault->other_rank != rank)
+            continue;
+        char *text = xasprintf(
+            "rank %" PRIu32 " ended with status 0 while rank %" PRIu32
+            " waits for it%s", rank, fault->rank,
+            fault->text + strlen(faults[fault->fault].means));
+        free(fault->text);
+        fault->text = text;
+        fault->fault = COMM_ENDED;
+    }
+}
+
 void collation_drop_waits(struct collation *c, uint32_t rank)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < c->count; i++) {
         struct collation_fault *fault = &c->faults[i];
-        bool waits = fault->fault == COMM_MISSING ||
-                     fault->fault == COMM_ENDLESS;
-        if (waits && (fault->other_rank == rank ||
-                      fault->other_rank == COMM_NONE))
+        if (is_wait(fault) && (fault->other_rank == rank ||
+                               fault->other_rank == COMM_NONE))
             fault_fini(fault);
         else
             c->faults[kept++] = *fault;
@@ -207,14 +232,10 @@ void collation_drop_waits(struct collation *c, uint32_t rank)
 bool collation_has_missing(const struct collation *c)
 {
     for (size_t i = 0; i < c->count; i++)
-        if (c->faults[i].fault == COMM_MISSING)
+        if (c->faults[i].fault == COMM_MISSING ||
+            c->faults[i].fault == COMM_ENDED)
             return true;
     return false;
-}
-
-bool collation_has_mismatch(const struct collation *c)
-{
-    return c->count && c->faults[0].fault != COMM_ENDLESS;
 }
 
 struct collation *collation_create(const struct comm_job *job,

@@ -32,16 +32,18 @@ void collation_destroy(struct collation *c); /* NULL is fine */
 void collation_add_endless(struct collation *c, const struct comm_log *log,
                            uint32_t call);
 
+/* Says of each wait for LOG's rank that its process ended, with status 0. */
+void collation_tell_ended(struct collation *c, const struct comm_log *log);
+
 /* Removes that others wait for RANK, or for somebody who is not known: RANK
  * failed, and took the others with it. */
 void collation_drop_waits(struct collation *c, uint32_t rank);
 
-/* Whether C has a call that another rank never makes; calls that differ. */
+/* Whether C has a call that another rank never makes. */
 bool collation_has_missing(const struct collation *c);
-bool collation_has_mismatch(const struct collation *c);
 
 /* "missing", "order", "size", "type", "operation", "root",
- * "endless" */
+ * "endless", "ended" */
 const char *comm_fault_name(enum comm_fault fault);
 
 #endif

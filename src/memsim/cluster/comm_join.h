@@ -35,6 +35,7 @@ enum comm_fault {
     COMM_OPERATION, /* another reduction */
     COMM_ROOT,      /* another root */
     COMM_ENDLESS,   /* it waits for ever, though the calls match */
+    COMM_ENDED,     /* likewise, for OTHER's process, which has ended */
     COMM_FAULTS,
 };
 

@@ -134,6 +134,10 @@ void comm_log_record(struct comm_log *log, const struct trace_item *item)
         log->world = (uint32_t)trace_as_process(item)->world_size;
         log->local = (uint32_t)trace_as_process(item)->local_world_size;
         break;
+    case TRACE_END:
+        log->ended = trace_as_end(item)->reason == TRACE_END_EXIT &&
+                     trace_as_end(item)->status == 0;
+        break;
     case TRACE_RANGE_PUSH:
         log->script = item->head.thread;
         break;

@@ -56,6 +56,7 @@ struct comm_log {
     uint64_t first_ns;    /* of the first record */
     bool imported;        /* a profile: kernels of NCCL's, peers not known */
     uint32_t script;      /* likewise: the thread of the last step */
+    bool ended; /* the process, by itself and with status 0 */
     struct comm *comms;
     size_t comm_count, comm_capacity;
     struct comm_call *calls;

@@ -44,16 +44,25 @@ static void stack_add(cJSON *fault, const char *name, const char *stack)
     stack_frames_free(frames, count);
 }
 
+/* What the faults of C are, of which the first one is the worst. */
+static const char *heading_of(const struct result *result)
+{
+    enum comm_fault first = result->collation->faults[0].fault;
+
+    if (result->endless && first == COMM_ENDED)
+        return "a rank waits for one that has ended";
+    if (result->endless && first == COMM_ENDLESS)
+        return "ranks wait for each other";
+    return "the ranks do not call the same collectives";
+}
+
 void collation_text_write(const struct result *result, FILE *out)
 {
     const struct collation *c = result->collation;
 
     if (!c || !c->count)
         return;
-    fputs(result->endless && !collation_has_mismatch(c)
-              ? "  ranks wait for each other; on a cluster:\n"
-              : "  the ranks do not call the same collectives; on a cluster:\n",
-          out);
+    fprintf(out, "  %s; on a cluster:\n", heading_of(result));
     for (size_t i = 0; i < c->count && i < SHOWN; i++) {
         const struct collation_fault *fault = &c->faults[i];
 

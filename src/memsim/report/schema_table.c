@@ -278,7 +278,7 @@ const struct schema_object schema_objects[] = {
     {"operator", "text", "its name"},
 )},
 {"collective_fault", "two calls that should be one collective, or a call that never ends", NULL, FIELDS(
-    {"fault", "text", "missing, order, size, type, operation, root, or endless: a rank waits for ever in it"},
+    {"fault", "text", "missing, order, size, type, operation, root, endless: a rank waits for ever in it, or ended: likewise, and other_rank's process ended with status 0"},
     {"rank", "uint", "the rank that calls it"},
     {"other_rank", "optional uint", "the rank that does not, or not so; of an endless send or receive its peer"},
     {"sequence", "uint", "its place among the collectives of the communicator, or among the sends of the pair, from 0"},

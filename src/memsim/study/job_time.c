@@ -218,6 +218,17 @@ static void job_collate(const struct study_job *j)
     free(logs);
 }
 
+/* Says of the ranks that others wait for which ones ended by themselves, and do
+ * not wait for anybody. */
+static void ended_ranks_tell(const struct study_job *j,
+                             const struct timing_rank *timed)
+{
+    for (size_t i = 0; i < j->count; i++)
+        if (!timed[i].timing.stuck && j->ranks[i].plan->comms.ended)
+            collation_tell_ended(j->result->collation,
+                                 &j->ranks[i].plan->comms);
+}
+
 /* Adds the calls in which ranks wait for what never comes. What is missing of a
  * recording does come, and a rank that --delay lets die is waited for. */
 static void job_endless(const struct study_job *j,
@@ -246,6 +257,8 @@ static void job_endless(const struct study_job *j,
                         j->of[i]->rank);
     }
     failed_ranks_excuse(result);
+    if (whole)
+        ended_ranks_tell(j, timed);
     result->endless |= whole && collation_has_missing(result->collation);
 }
 
