@@ -17,7 +17,7 @@ RELEASE := $(shell sed -n 's/^## \([0-9.]*\).*/\1/p' NEWS.md | head -1)
 COMMIT  := $(shell git describe --always --dirty --exclude='*' 2>/dev/null)
 VERSION := $(RELEASE)$(if $(COMMIT), ($(COMMIT)))
 
-SCHEMA_VERSION := $(shell awk '/define SCHEMA_VERSION/ { print $$3 }' src/memsim/report/schema.h)
+SCHEMA_VERSION := $(shell awk '/define SCHEMA_VERSION/ { print $$3 }' src/memsim/report/json/schema.h)
 
 # As many jobs as cores, here and in what make starts.
 ifeq ($(MAKELEVEL),0)
@@ -49,7 +49,7 @@ COMMON  := $(wildcard src/common/*/*.c)
 KERNELS := $(wildcard src/kernels/*.c)
 RUNTIME := $(wildcard src/runtime/*/*.c src/timeline/*.c)
 FITS    := $(wildcard src/fits/*.c)
-MEMSIM  := $(filter-out src/memsim/cli/main.c,$(wildcard src/memsim/*/*.c))
+MEMSIM  := $(filter-out src/memsim/cli/main.c,$(wildcard src/memsim/*/*.c src/memsim/report/*/*.c))
 FITTING := $(wildcard src/shapes/*.c src/fitting/*.c src/opfit/*.c)
 COMMFIT := $(filter-out src/commfit/main.c,$(wildcard src/commfit/*.c))
 CORE    := $(patsubst %.c,$(O)/%.o,$(COMMON) $(KERNELS) $(RUNTIME) $(FITS) $(MEMSIM) $(FITTING) $(COMMFIT))
@@ -87,8 +87,8 @@ $(PAGE): tools/html-page $(wildcard src/memsim/html/*) \
 	@mkdir -p $(@D)
 	$(Q)$(PYTHON) tools/html-page src/memsim/html $(O)/html-libraries -o $@
 
-$(O)/src/memsim/report/report_html.o: $(PAGE)
-$(O)/src/memsim/report/report_html.o: CPPFLAGS += -DREPORT_HTML_PAGE='"$(PAGE)"'
+$(O)/src/memsim/report/page/report_html.o: $(PAGE)
+$(O)/src/memsim/report/page/report_html.o: CPPFLAGS += -DREPORT_HTML_PAGE='"$(PAGE)"'
 
 # What memsim writes as JSON: a JSON Schema, and a page of the manual.
 $(O)/share/schema.json: $(O)/bin/memsim

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memsim/report/diff_report.h"
-#include "memsim/report/result_read.h"
-#include "memsim/report/time_diff.h"
+#include "memsim/report/json/result_read.h"
+#include "memsim/report/text/diff_report.h"
+#include "memsim/report/text/time_diff.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

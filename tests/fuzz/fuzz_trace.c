@@ -14,7 +14,7 @@
 #include "kernels/kernel_words.h"
 #include "memsim/attribution/label.h"
 #include "memsim/attribution/peak.h"
-#include "memsim/report/result.h"
+#include "memsim/result/result.h"
 
 #define CHUNK_BYTES 4096
 

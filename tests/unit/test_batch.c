@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "check.h"
-#include "memsim/report/batch_report.h"
+#include "memsim/report/text/batch_report.h"
 #include "memsim/run/batch_cache.h"
 #include "memsim/run/batch_guess.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Two runs' modules are matched, growth is laid to the part that grew, limits
  * are read, and what is read of JSON is what was written. */
-#include "memsim/report/diff.h"
+#include "memsim/result/diff.h"
 
 #include "check.h"
 #include "common/base/units.h"
-#include "memsim/report/result_read.h"
+#include "memsim/report/json/result_read.h"
 
 static char *command[] = {"true", NULL};
 

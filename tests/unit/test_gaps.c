@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/report/gaps.h"
+#include "memsim/result/gaps.h"
 
 #include <stdlib.h>
 #include <string.h>

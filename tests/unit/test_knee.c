@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/report/knee.h"
+#include "memsim/report/text/knee.h"
 
 #include <math.h>
 

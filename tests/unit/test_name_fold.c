@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/report/name_fold.h"
+#include "memsim/report/text/name_fold.h"
 
 #include "check.h"
 

@@ -2,7 +2,7 @@
 #include "memsim/attribution/peak.h"
 
 #include "check.h"
-#include "memsim/report/result.h"
+#include "memsim/result/result.h"
 #include "trace_build.h"
 
 #define A UINT64_C(0x7f0000000000)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a Perfetto trace keeps of a long run, and names of any characters. What
  * Perfetto makes of it all is tests/cli/perfetto's. */
-#include "memsim/report/perfetto_trace.h"
+#include "memsim/report/export/perfetto_trace.h"
 
 #include "check.h"
 #include "common/trace/trace_write.h"

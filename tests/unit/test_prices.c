@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/report/prices.h"
+#include "memsim/result/prices.h"
 
 #include "check.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The blocks of a snapshot over time. */
-#include "memsim/report/replay_history.h"
+#include "memsim/result/replay_history.h"
 
 #include <unistd.h>
 

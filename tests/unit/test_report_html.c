@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The page of --html: nothing in a result gets out of the element that it is
  * in, and no result makes a page too large to open. */
-#include "memsim/report/report_html.h"
+#include "memsim/report/page/report_html.h"
 
 #include <cjson/cJSON.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/report/result.h"
+#include "memsim/result/result.h"
 
 #include <cjson/cJSON.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/report/result_host.h"
+#include "memsim/result/result_host.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The table of JSON names, and the check of documents against it. */
-#include "memsim/report/schema.h"
+#include "memsim/report/json/schema.h"
 
 #include "check.h"
 

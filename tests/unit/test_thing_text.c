@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/report/thing_text.h"
+#include "memsim/report/text/thing_text.h"
 
 #include <stdlib.h>
 

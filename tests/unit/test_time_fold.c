@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/report/time_report.h"
+#include "memsim/report/text/time_report.h"
 
 #include "check.h"
 

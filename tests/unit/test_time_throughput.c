@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tokens and samples a second, of a GPU and of all ranks. */
-#include "memsim/report/time_report.h"
+#include "memsim/report/text/time_report.h"
 
 #include <cjson/cJSON.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/report/tree.h"
-#include "memsim/report/tree_node.h"
+#include "memsim/report/text/tree.h"
+#include "memsim/result/tree_node.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 
 #include "check.h"
 #include "common/trace/session.h"
-#include "memsim/report/law_report.h"
-#include "memsim/report/scan_read.h"
+#include "memsim/report/text/law_report.h"
+#include "memsim/report/text/scan_read.h"
 #include "memsim/run/routing.h"
 
 #define MOST " 40 3 7 40 3 7 8 0 -1 320 3 -1 320 3 -1"

@@ -11,7 +11,7 @@ kept of a loader is a line of the file that MEMSIM_SCAN_DATA names:
     PID LOADER STATE SHIFT BATCHES READ TOTAL (N BATCH SAMPLE) x 5 ERROR
 
 STATE says how the model's inputs relate to the loader's batches, in enum scan_state's
-order (memsim/report/scan_read.h); the five are the dimensions of enum
+order (memsim/report/text/scan_read.h); the five are the dimensions of enum
 peak_law_dimension. The last line of a loader counts.
 """
 import collections

@@ -8,7 +8,7 @@
 
 #include "memsim/advice/tape.h"
 #include "memsim/replay/recording.h"
-#include "memsim/report/result.h"
+#include "memsim/result/result.h"
 
 /* How much memory a GPU has that is to be without a limit. */
 #define ADVICE_UNLIMITED_BYTES (UINT64_C(1) << 40)

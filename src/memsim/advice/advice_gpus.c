@@ -6,7 +6,7 @@
 
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
-#include "memsim/report/gpu_need.h"
+#include "memsim/result/gpu_need.h"
 
 #define NAMES_SHOWN 6
 #define SIZE_LENGTH 16

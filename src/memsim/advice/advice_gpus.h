@@ -3,7 +3,7 @@
 #ifndef MEMSIM_MEMSIM_ADVICE_ADVICE_GPUS_H
 #define MEMSIM_MEMSIM_ADVICE_ADVICE_GPUS_H
 
-#include "memsim/report/result.h"
+#include "memsim/result/result.h"
 
 /* Adds a note with those GPUs to RESULT, smallest first. It takes what
  * advice_run found the job to use without a limit. Adds nothing where that is

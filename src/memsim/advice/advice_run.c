@@ -11,7 +11,7 @@
 #include "common/base/xmalloc.h"
 #include "memsim/advice/advice.h"
 #include "memsim/advice/advice_edit.h"
-#include "memsim/report/time_report.h"
+#include "memsim/report/text/time_report.h"
 
 #define BRIEF_BYTES (16 * MIB) /* of a trace: a second to replay */
 

@@ -6,11 +6,11 @@
 
 #include "common/base/status.h"
 #include "common/base/units.h"
-#include "memsim/report/gaps.h"
-#include "memsim/report/law_report.h"
+#include "memsim/result/gaps.h"
+#include "memsim/report/text/law_report.h"
 #include "memsim/replay/replay_repeat.h"
 #include "memsim/replay/replay_scale.h"
-#include "memsim/report/result_verdict.h"
+#include "memsim/result/result_verdict.h"
 
 #define CALLS_MOST 10000000 /* to be repeated: a few seconds */
 

@@ -6,7 +6,7 @@
 #define MEMSIM_MEMSIM_ADVICE_OUTLOOK_H
 
 #include "memsim/advice/recorded.h"
-#include "memsim/report/result.h"
+#include "memsim/result/result.h"
 #include "memsim/run/rundir.h"
 
 /* Fills the growth of all GPUs of RESULT, whose traces are in DIR, and in

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "memsim/report/batch_report.h"
+#include "memsim/report/text/batch_report.h"
 #include "memsim/run/job.h"
 
 struct batch_run;

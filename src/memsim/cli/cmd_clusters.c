@@ -10,7 +10,7 @@
 
 #include "fits/cluster.h"
 #include "common/base/units.h"
-#include "memsim/report/schema.h"
+#include "memsim/report/json/schema.h"
 
 
 struct values {

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "common/base/xmalloc.h"
-#include "memsim/report/batch_report.h"
+#include "memsim/report/text/batch_report.h"
 #include "memsim/run/batch_cache.h"
 #include "memsim/run/warm.h"
 #include "memsim/cli/batch_find.h"

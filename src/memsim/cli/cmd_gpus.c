@@ -16,7 +16,7 @@
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "fits/cost_fit.h"
-#include "memsim/report/schema.h"
+#include "memsim/report/json/schema.h"
 
 #define LINE_MAX_WIDTH 78
 

@@ -23,7 +23,7 @@
 #include "memsim/study/replay_memory.h"
 #include "memsim/study/replay_replicas.h"
 #include "memsim/study/replay_stages.h"
-#include "memsim/report/replay_report.h"
+#include "memsim/report/text/replay_report.h"
 #include "memsim/study/clusters.h"
 #include "memsim/study/run_study.h"
 

@@ -11,7 +11,7 @@
 #include "memsim/study/input_kind.h"
 #include "memsim/study/kept_options.h"
 #include "memsim/cli/output.h"
-#include "memsim/report/schema.h"
+#include "memsim/report/json/schema.h"
 #include "memsim/study/run_study.h"
 
 struct report_options {

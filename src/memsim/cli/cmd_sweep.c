@@ -21,7 +21,7 @@
 #include "memsim/study/job_time.h"
 #include "memsim/cli/quiet_job.h"
 #include "memsim/cli/sweep_delay.h"
-#include "memsim/report/scaling.h"
+#include "memsim/report/text/scaling.h"
 #include "memsim/run/batch.h"
 #include "memsim/run/batch_cache.h"
 #include "memsim/run/ranks.h"

@@ -5,8 +5,8 @@
 
 #include "common/base/file_write.h"
 #include "memsim/cli/output_files.h"
-#include "memsim/report/knee.h"
-#include "memsim/report/scaling.h"
+#include "memsim/report/text/knee.h"
+#include "memsim/report/text/scaling.h"
 
 /* An output and what writes it. */
 struct target {

@@ -5,7 +5,7 @@
 #define MEMSIM_MEMSIM_CLI_COMPARE_OUTPUT_H
 
 #include "memsim/cli/output.h"
-#include "memsim/report/compare_report.h"
+#include "memsim/report/text/compare_report.h"
 
 struct compare_output {
     const char *csv, *chart, *html, *price;

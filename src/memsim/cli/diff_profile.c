@@ -16,9 +16,9 @@
 #include "memsim/study/replay_profile.h"
 #include "memsim/study/scratch.h"
 #include "memsim/import/profile_write.h"
-#include "memsim/report/schema.h"
-#include "memsim/report/text_columns.h"
-#include "memsim/report/time_diff.h"
+#include "memsim/report/json/schema.h"
+#include "memsim/report/text/text_columns.h"
+#include "memsim/report/text/time_diff.h"
 
 #define HEAD_BYTES   256 /* of a file of memsim's, which has "schema" there */
 #define ROWS         15

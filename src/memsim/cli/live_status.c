@@ -9,7 +9,7 @@
 
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
-#include "memsim/report/time_report.h"
+#include "memsim/report/text/time_report.h"
 
 #define SIZE_LENGTH 16
 

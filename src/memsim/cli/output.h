@@ -9,7 +9,7 @@
 
 #include "common/base/options.h"
 #include "memsim/report/report.h"
-#include "memsim/report/result.h"
+#include "memsim/result/result.h"
 #include "memsim/run/run.h"
 #include "memsim/run/rundir.h"
 #include "memsim/study/option_rows.h"

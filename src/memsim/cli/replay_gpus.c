@@ -8,9 +8,9 @@
 #include "common/base/file_write.h"
 #include "common/base/status.h"
 #include "common/base/xmalloc.h"
-#include "memsim/report/gpu_need.h"
-#include "memsim/report/gpu_table.h"
-#include "memsim/report/prices.h"
+#include "memsim/report/text/gpu_table.h"
+#include "memsim/result/gpu_need.h"
+#include "memsim/result/prices.h"
 
 #define ALL "all"
 

@@ -5,7 +5,7 @@
 
 #include "common/base/status.h"
 #include "memsim/cli/output_files.h"
-#include "memsim/report/time_report.h"
+#include "memsim/report/text/time_report.h"
 
 #define STEPS_SHOWN 8 /* of each rank */
 

@@ -8,7 +8,7 @@
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/job_start.h"
 #include "memsim/cli/quiet_job.h"
-#include "memsim/report/result_verdict.h"
+#include "memsim/result/result_verdict.h"
 #include "memsim/run/warm.h"
 #include "memsim/study/scratch.h"
 

@@ -4,7 +4,7 @@
 #ifndef MEMSIM_MEMSIM_CLI_RUN_SEEDS_H
 #define MEMSIM_MEMSIM_CLI_RUN_SEEDS_H
 
-#include "memsim/report/result.h"
+#include "memsim/result/result.h"
 #include "memsim/run/job.h"
 
 /* Runs JOB, of which FIRST is a run, until there are COUNT runs with the seeds

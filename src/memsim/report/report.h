@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "common/base/err.h"
-#include "memsim/report/result.h"
+#include "memsim/result/result.h"
 
 struct report_style {
     bool color;

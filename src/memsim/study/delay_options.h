@@ -4,7 +4,7 @@
 #ifndef MEMSIM_MEMSIM_STUDY_DELAY_OPTIONS_H
 #define MEMSIM_MEMSIM_STUDY_DELAY_OPTIONS_H
 
-#include "memsim/report/result.h"
+#include "memsim/result/result.h"
 #include "memsim/study/options.h"
 #include "memsim/time/timing.h"
 #include "timeline/delay.h"

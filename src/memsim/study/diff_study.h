@@ -3,7 +3,7 @@
 #ifndef MEMSIM_MEMSIM_STUDY_DIFF_STUDY_H
 #define MEMSIM_MEMSIM_STUDY_DIFF_STUDY_H
 
-#include "memsim/report/diff_report.h"
+#include "memsim/report/text/diff_report.h"
 #include "memsim/study/input_run.h"
 
 struct diff_question {

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "memsim/report/result_read.h"
+#include "memsim/report/json/result_read.h"
 #include "memsim/run/rundir.h"
 
 struct input_run {

@@ -4,7 +4,7 @@
 #ifndef MEMSIM_MEMSIM_STUDY_JOB_NETWORK_H
 #define MEMSIM_MEMSIM_STUDY_JOB_NETWORK_H
 
-#include "memsim/report/result.h"
+#include "memsim/result/result.h"
 #include "memsim/time/flow_plan.h"
 
 struct job_network {

@@ -4,7 +4,7 @@
 #ifndef MEMSIM_MEMSIM_STUDY_JOB_TIME_H
 #define MEMSIM_MEMSIM_STUDY_JOB_TIME_H
 
-#include "memsim/report/result.h"
+#include "memsim/result/result.h"
 #include "memsim/study/study_time.h"
 #include "memsim/time/simulation_plan.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/xmalloc.h"
-#include "memsim/report/kineto_write.h"
+#include "memsim/report/export/kineto_write.h"
 #include "memsim/study/scratch.h"
 #include "memsim/time/dependencies.h"
 #include "memsim/time/time_job.h"

@@ -4,7 +4,7 @@
 #define MEMSIM_MEMSIM_STUDY_JOB_TIMELINES_H
 
 #include "memsim/cluster/comm_join.h"
-#include "memsim/report/result.h"
+#include "memsim/result/result.h"
 #include "memsim/study/study_time.h"
 #include "memsim/time/flow_plan.h"
 

@@ -8,11 +8,11 @@
 #include "common/base/xmalloc.h"
 #include "memsim/advice/outlook.h"
 #include "memsim/study/job_time.h"
-#include "memsim/report/growth_report.h"
-#include "memsim/report/law_report.h"
-#include "memsim/report/scan_read.h"
-#include "memsim/report/replay_owners.h"
-#include "memsim/report/result_host.h"
+#include "memsim/report/text/growth_report.h"
+#include "memsim/report/text/law_report.h"
+#include "memsim/report/text/scan_read.h"
+#include "memsim/result/replay_owners.h"
+#include "memsim/result/result_host.h"
 #include "memsim/run/rundir.h"
 
 /* "memory=16GiB..80GiB" */

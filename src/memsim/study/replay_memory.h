@@ -6,7 +6,7 @@
 
 #include "memsim/study/options.h"
 #include "memsim/study/replay_what_if.h"
-#include "memsim/report/replay_report.h"
+#include "memsim/report/text/replay_report.h"
 
 #define REPLAY_GPU "h100-sxm-80gb" /* of a snapshot, which names none */
 

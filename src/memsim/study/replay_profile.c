@@ -12,7 +12,7 @@
 #include "fits/cost_fit.h"
 #include "memsim/study/job_time.h"
 #include "memsim/import/profile_write.h"
-#include "memsim/report/time_report.h"
+#include "memsim/report/text/time_report.h"
 #include "memsim/run/ranks.h"
 
 #define DEFAULT_GPU "h100-sxm-80gb"

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "memsim/report/result.h"
+#include "memsim/result/result.h"
 #include "memsim/run/run.h"
 #include "memsim/study/options.h"
 

@@ -7,7 +7,7 @@
 #include "common/base/xmalloc.h"
 #include "memsim/change/replicas.h"
 #include "memsim/study/scratch.h"
-#include "memsim/report/result.h"
+#include "memsim/result/result.h"
 
 void replay_replicas_note(struct result *result, const void *what)
 {

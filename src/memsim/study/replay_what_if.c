@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "memsim/report/time_report.h"
+#include "memsim/report/text/time_report.h"
 #include "memsim/time/time_log.h"
 
 /* Device time of a step's forward of the lists that C puts under

@@ -4,7 +4,7 @@
 #define MEMSIM_MEMSIM_STUDY_REPLAY_WHAT_IF_H
 
 #include "memsim/advice/change.h"
-#include "memsim/report/result.h"
+#include "memsim/result/result.h"
 
 /* Says with a note what a step of RESULT, which was timed as recorded, takes
  * with CHANGED: with activation checkpointing the forward of its modules comes

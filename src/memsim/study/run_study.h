@@ -3,7 +3,7 @@
 #ifndef MEMSIM_MEMSIM_STUDY_RUN_STUDY_H
 #define MEMSIM_MEMSIM_STUDY_RUN_STUDY_H
 
-#include "memsim/report/result.h"
+#include "memsim/result/result.h"
 #include "memsim/run/run.h"
 #include "memsim/run/rundir.h"
 #include "memsim/study/options.h"

@@ -5,9 +5,9 @@
 
 #include "common/base/json_text.h"
 #include "common/base/status.h"
-#include "memsim/report/result_read.h"
-#include "memsim/report/time_diff.h"
-#include "memsim/report/time_report.h"
+#include "memsim/report/json/result_read.h"
+#include "memsim/report/text/time_diff.h"
+#include "memsim/report/text/time_report.h"
 
 /* The step time of --base, as a result to compare with. */
 static int base_read(const char *path, struct result_file *base,

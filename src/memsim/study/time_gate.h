@@ -3,7 +3,7 @@
 #ifndef MEMSIM_MEMSIM_STUDY_TIME_GATE_H
 #define MEMSIM_MEMSIM_STUDY_TIME_GATE_H
 
-#include "memsim/report/result.h"
+#include "memsim/result/result.h"
 #include "memsim/study/options.h"
 
 /* Do OPTIONS say a limit, and an earlier run with a step time? Returns 0, also

@@ -8,7 +8,7 @@
 #include "common/base/xmalloc.h"
 #include "common/trace/play.h"
 #include "memsim/collectives/traffic.h"
-#include "memsim/report/perfetto_trace.h"
+#include "memsim/report/export/perfetto_trace.h"
 
 #define LISTENERS (4 + RECORDED_LISTENERS)
 
@@ -139,7 +139,8 @@ static struct perfetto_log *events_add(struct result *result, uint32_t process,
                                    sizeof *result->events);
     struct result_events *e = &result->events[result->event_count++];
     *e = (struct result_events){.process = process,
-                                .log = perfetto_log_create(card)};
+                                .log = perfetto_log_create(card),
+                                .destroy = perfetto_log_destroy};
     return e->log;
 }
 

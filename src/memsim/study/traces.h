@@ -5,7 +5,7 @@
 
 #include "common/trace/trace_read.h"
 #include "memsim/advice/recorded.h"
-#include "memsim/report/result.h"
+#include "memsim/result/result.h"
 #include "memsim/run/run.h"
 #include "memsim/run/rundir.h"
 #include "memsim/time/simulation_plan.h"
