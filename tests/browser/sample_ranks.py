@@ -75,6 +75,8 @@ def ranks():
                rank(15, "15", 7, 250_000_000, layers=3))
     made["ranks"][1]["step_timeline"], _ = sample_time.timeline(20)
     made["ranks"][1]["step_timeline"]["step_index"] = 7
+    made["ranks"][1]["utilization"] = {"window_ns": 100000,
+                                       "windows": [0.25, 0.75]}
     made["ranks"][2]["left_out"] = {"step_timeline": 1 << 23}
     return made
 

@@ -85,6 +85,8 @@ def timed(count=50):
         "utilization": {"window_ns": 1000000 // 10,
                         "windows": [0.5, 1, 0.25, 0, 1, 0.75, 0.1]},
     }
+    made["ranks"][0].update(step_index=1,
+                            utilization=made["time"]["utilization"])
     return made
 
 

@@ -56,6 +56,15 @@ def it_opens_at_the_slowest_rank(pages):
 
 
 @test
+def each_rank_has_its_own_share_of_the_sms(pages):
+    browser = pages.open("ranks")
+    browser.click("#card-list button:nth-child(2)")
+    equal(browser.run("steps.fills.windows"), [0.25, 0.75])
+    browser.click("#card-list button:first-child")
+    equal(browser.run("steps.fills"), None)
+
+
+@test
 def out_of_memory_comes_before_the_slowest(pages):
     browser = pages.open("oom_of_ranks")
     equal(browser.run("page.entries[page.shown].rank"), 1)

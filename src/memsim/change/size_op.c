@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "kernels/work.h"
+
 #define TABLE_BYTES   65536
 #define FEW_ELEMENTS  1024 /* of flags and counts that ranks exchange */
 #define ADDRESS_LEAST (UINT64_C(1) << 40) /* words above it are addresses */
@@ -15,6 +17,7 @@ enum form {
                        worst an estimate */
     FORM_FEW,       /* the same of few elements */
     FORM_PAIR,      /* two of 32 bits */
+    FORM_SIDES,     /* the same of dimensions */
     FORM_STRIDED,   /* struct trace_strided */
     FORM_ANY,       /* a number, or something else: then it stays */
     FORM_BLOCKS,    /* a pair, of blocks or threads: at worst an estimate */
@@ -54,6 +57,38 @@ static const char *const launch_words[] = {
     [TRACE_RULE_REDUCTION] = "nnbn----",   [TRACE_RULE_CAT] = "n-------",
     [TRACE_RULE_ATTENTION] = "ppppnn--",   [TRACE_RULE_BLOCKS] = "nn------",
 };
+
+/* Those of TRACE_RULE_WORK, by family (src/kernels/work_pack.c). */
+static const char *work_letters(const struct trace_launch *l)
+{
+    switch ((enum work_family)(l->h & 255)) {
+    case WORK_GEMM:
+        return "ddpp----";
+    case WORK_ATTENTION_FORWARD:
+    case WORK_ATTENTION_BACKWARD:
+        return "pppp----";
+    case WORK_CONVOLUTION_FORWARD:
+    case WORK_CONVOLUTION_DGRAD:
+    case WORK_CONVOLUTION_WGRAD:
+        return "ppppp---";
+    case WORK_OTHER: /* recurrent networks */
+        return "pppp----";
+    default:
+        return "nnnnnb--";
+    }
+}
+
+/* How the words of L hold numbers; NULL: none does. */
+static const char *letters_of(const struct trace_launch *l)
+{
+    uint64_t rule = l->shared_bytes_rule >> 32;
+
+    if (rule == TRACE_RULE_WORK)
+        return work_letters(l);
+    return rule < sizeof launch_words / sizeof *launch_words
+               ? launch_words[rule]
+               : NULL;
+}
 
 struct making {
     struct size_op *op;
@@ -102,6 +137,14 @@ static uint64_t pair(struct making *m, uint64_t first, uint64_t second)
 {
     uint64_t low = number(m, (uint32_t)first, (uint32_t)second);
     uint64_t high = number(m, first >> 32, second >> 32);
+
+    return trace_pack((uint32_t)low, (uint32_t)high);
+}
+
+static uint64_t sides(struct making *m, uint64_t first, uint64_t second)
+{
+    uint64_t low = dimension(m, (uint32_t)first, (uint32_t)second);
+    uint64_t high = dimension(m, first >> 32, second >> 32);
 
     return trace_pack((uint32_t)low, (uint32_t)high);
 }
@@ -163,6 +206,8 @@ static uint64_t word(struct making *m, enum form form, uint64_t first,
         return small(m, first, second, FEW_ELEMENTS);
     case FORM_PAIR:
         return pair(m, first, second);
+    case FORM_SIDES:
+        return sides(m, first, second);
     case FORM_STRIDED:
         return strided(m, first, second);
     case FORM_ANY:
@@ -184,6 +229,8 @@ static enum form form_of(char letter)
         return FORM_NUMBER;
     case 'p':
         return FORM_PAIR;
+    case 'd':
+        return FORM_SIDES;
     case 's':
         return FORM_STRIDED;
     case 'b':
@@ -237,16 +284,23 @@ static void make_grid(struct making *m, const struct trace_launch *a,
         wanted->grid_x_y = word(m, FORM_BLOCKS, a->grid_x_y, b->grid_x_y);
 }
 
+/* The work's family and types are in h. */
+static bool is_other_rule(const struct trace_launch *a,
+                          const struct trace_launch *b)
+{
+    uint64_t rule = a->shared_bytes_rule >> 32;
+
+    return rule != b->shared_bytes_rule >> 32 ||
+           (rule == TRACE_RULE_WORK && a->h != b->h);
+}
+
 static void make_launch(struct making *m, const struct trace_launch *a,
                         const struct trace_launch *b)
 {
     struct trace_launch *wanted = (struct trace_launch *)m->op->fields;
-    uint64_t rule = a->shared_bytes_rule >> 32;
-    const char *letters = rule < sizeof launch_words / sizeof *launch_words
-                              ? launch_words[rule]
-                              : NULL;
+    const char *letters = letters_of(a);
 
-    if (rule != b->shared_bytes_rule >> 32)
+    if (is_other_rule(a, b))
         m->op->other = true;
     else
         for (size_t i = 0; letters && letters[i]; i++)

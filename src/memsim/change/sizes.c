@@ -9,6 +9,7 @@
 #include "memsim/change/list_launches.h"
 #include "memsim/change/side.h"
 #include "memsim/change/size_op.h"
+#include "memsim/change/size_time.h"
 
 #define SMALL_ELEMENTS 1024 /* of a norm, a loss, a count of tokens */
 #define CHUNK_ELEMENTS 65536
@@ -29,6 +30,7 @@ struct work {
     uint64_t *elements, *beside, *wanted; /* of parameters: in the first, the
                                              second and the changed */
     struct size_sums sums;
+    struct size_times times;
     struct rewrite rewrite;
     size_t before;     /* a record that is to come before the next operation's;
                           0: none */
@@ -242,47 +244,6 @@ static bool is_list(const struct side *side, size_t op)
 
 /* --- one operation -------------------------------------------------------- */
 
-/* What the profiler measured of operation OP; NULL: nothing. */
-static struct trace_measured *measured_of(const struct side *side, size_t op)
-{
-    const struct records *r = &side->records;
-    size_t at = side->marks.ops[op];
-
-    return r->imported && at && r->all[at - 1].kind == TRACE_MEASURED
-               ? (struct trace_measured *)records_fields(r, &r->all[at - 1])
-               : NULL;
-}
-
-static uint64_t sum_ns(const struct side *side, size_t op, size_t count)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = op; i < op + count; i++) {
-        const struct trace_measured *measured = measured_of(side, i);
-        sum += measured ? measured->duration_ns : 0;
-    }
-    return sum;
-}
-
-/* Makes the COUNTS[0] operations of a profile from I on take the time that they
- * and the COUNTS[1] from J on of the other lead to. */
-static void change_times(struct work *w, size_t i, size_t j,
-                         const size_t counts[2])
-{
-    uint64_t first = sum_ns(&w->a, i, counts[0]);
-    uint64_t second = sum_ns(&w->b, j, counts[1]);
-    uint64_t wanted = size_law_estimate(&w->points, first, second);
-
-    for (size_t op = i; first && op < i + counts[0]; op++) {
-        struct trace_measured *measured = measured_of(&w->a, op);
-        if (!measured)
-            continue;
-        measured->duration_ns = (uint64_t)((double)measured->duration_ns *
-                                           (double)wanted / (double)first);
-        w->report->times++;
-    }
-}
-
 static void count_op(struct sizes_report *report, const struct size_op *op)
 {
     if (op->law == SIZE_SAME)
@@ -388,7 +349,7 @@ static int change_op(struct work *w, const struct stretch *s, size_t i,
     if (w->op.law >= SIZE_UNEVEN && !w->a.records.imported)
         return refuse_number(w, i, err);
     count_op(w->report, &w->op);
-    change_times(w, i, j, (size_t[]){1, 1});
+    size_times_change(&w->times, i, j, (size_t[]){1, 1}, &w->op);
     return write_op(w, i, err);
 }
 
@@ -461,7 +422,7 @@ static bool change_foreach(struct work *w, const struct stretch *s, size_t i,
     counts[1] = foreach_run(&w->b, j, s->second_end);
     if (!counts[0])
         return false;
-    change_times(w, i, j, counts);
+    size_times_change(&w->times, i, j, counts, NULL);
     w->report->powers += counts[0];
     return true;
 }
@@ -517,6 +478,14 @@ static void step_ops(const struct side *side, uint32_t index, size_t *first,
     }
 }
 
+/* Operations that were called before a profile began have no call there. The
+ * first step has them. */
+static void skip_uncalled(const struct side *side, size_t *first, size_t end)
+{
+    while (*first < end && size_time_is_uncalled(side, *first))
+        ++*first;
+}
+
 /* A warm-up step that differs is kept: libraries do other things in it. */
 static int change_step(struct work *w, uint32_t index, struct err *err)
 {
@@ -526,6 +495,10 @@ static int change_step(struct work *w, uint32_t index, struct err *err)
 
     step_ops(&w->a, index, &s.first, &s.end);
     step_ops(&w->b, index, &s.second_first, &s.second_end);
+    if (!index) {
+        skip_uncalled(&w->a, &s.first, s.end);
+        skip_uncalled(&w->b, &s.second_first, s.second_end);
+    }
     if (!change_stretch(w, &s, err)) {
         w->report->steps++;
         return 0;
@@ -578,13 +551,6 @@ static int change_all(struct work *w, struct err *err)
     if (w->a.records.imported != w->b.records.imported)
         return err_set(err, "--change: one of the recordings is a profile, the "
                             "other is memsim's own");
-    if (w->a.records.imported && !size_is_between(&w->points))
-        return err_set(err,
-                       "--change: a profile does not say what its kernels "
-                       "compute: %s must be between the two profiles'. `memsim "
-                       "fit' of the profile, and `memsim run --fit' of the "
-                       "changed script, go beyond",
-                       w->change->what);
     if (has_graphs(&w->a.records))
         return err_set(err,
                        "--change: %s cannot be changed in CUDA graphs: their "
@@ -601,7 +567,10 @@ static int change_all(struct work *w, struct err *err)
         if (change_step(w, i, err))
             return -1;
     change_batches(w);
-    if (w->report->powers || w->report->lines || w->report->times)
+    if (size_times_check(&w->times, err))
+        return -1;
+    if (w->report->powers || w->report->lines || w->report->times ||
+        w->report->modelled)
         return 0;
     return err_set(err,
                    "--change: no operation of a step follows from %s: are the "
@@ -620,6 +589,7 @@ int sizes_change(const struct sizes_change *change, const char *first,
     w->change = change;
     w->points = change->points;
     w->report = report;
+    w->times = (struct size_times){change, &w->points, &w->a, &w->b, report};
     if (side_read(&w->a, first, err))
         goto free_work;
     if (side_read(&w->b, second, err))

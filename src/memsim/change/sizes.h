@@ -10,11 +10,18 @@
 #define MEMSIM_MEMSIM_CHANGE_SIZES_H
 
 #include "common/base/err.h"
+#include "common/trace/op_trace.h"
 #include "memsim/change/size_law.h"
+
+/* Nanoseconds that the cost models say OP takes; 0: they do not know it. */
+typedef uint64_t sizes_price(void *context, const struct op *op,
+                             const struct trace_names *names);
 
 struct sizes_change {
     const char *what; /* "hidden" */
     struct size_points points;
+    sizes_price *price; /* for profiles; NULL: no models */
+    void *context;      /* its first argument */
 };
 
 struct sizes_report {
@@ -24,7 +31,12 @@ struct sizes_report {
     size_t same, powers, lines;
     size_t others;  /* whose kernels differ in the two: the first one's stays */
     size_t rounded; /* whose blocks or threads are an estimate */
-    size_t times;   /* of a profile: durations on a power law through two */
+    /* Of a profile: durations by the models, as far from them as in both; on a
+     * power law through the two. */
+    size_t modelled, times;
+    uint64_t device_ns, doubtful_ns; /* of the steps: of all operations; of
+                                        those beyond the two profiles by a power
+                                        law alone */
 };
 
 /* Writes the recording FIRST at the wanted size to TO, a new file. Returns 0,

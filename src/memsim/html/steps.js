@@ -577,10 +577,8 @@ function showSteps(result, rank, step) {
     marks: null, found: [], fills: null});
   if (!data)
     return;
-  const {time} = result;
-  if (time?.utilization && step?.duration_ns === time.step_ns &&
-      data.step_index === time.step_index)
-    steps.fills = time.utilization;
+  if (rank.utilization && data.step_index === rank.step_index)
+    steps.fills = rank.utilization;
   find("steps-title").textContent = `Timeline of step ${data.step_index}` +
     ((result.ranks || []).length > 1 ? `, rank ${rank.rank}` : "");
   find("steps-more").textContent = data.dropped

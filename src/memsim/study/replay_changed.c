@@ -14,6 +14,7 @@
 #include "memsim/change/precision.h"
 #include "memsim/change/sizes.h"
 #include "memsim/study/scratch.h"
+#include "memsim/study/size_prices.h"
 
 /* Which ranks stand for others stays as it was. */
 static int ranks_link(const char *from, const char *to, struct err *err)
@@ -38,6 +39,7 @@ struct changing {
     struct run second; /* of a size; zeroed without one */
     struct layers_report layers;
     struct sizes_report sizes;
+    struct size_prices prices; /* of a size; zeroed without one */
     struct precision_report precision;
     bool buckets;    /* of DDP: made again */
     bool is_profile; /* not a recording of ours */
@@ -64,6 +66,8 @@ static int change_make(struct changing *g, const char *const from[2],
     const struct sizes_change sizes = {
         .what = c->name,
         .points = size_points_of(g),
+        .price = g->prices.image ? size_prices_find : NULL,
+        .context = (void *)&g->prices,
     };
     const struct precision_change precision = {c->name, c->to};
 
@@ -204,11 +208,18 @@ static void note_sizes(struct result *result, const struct changing *g)
                     r->others);
     if (r->rounded)
         result_note(result, "the blocks of %zu are an estimate", r->rounded);
+    if (r->modelled)
+        result_note(result,
+                    "the times of %zu are those of the cost models, times how "
+                    "much longer they took in the profiles",
+                    r->modelled);
     if (r->times)
         result_note(result,
                     "the times of %zu are on a power law through the two "
-                    "profiles; the host's are the first one's",
+                    "profiles",
                     r->times);
+    if (g->is_profile)
+        result_note(result, "the host's times are the first profile's");
     if (r->steps_kept)
         result_note(result,
                     "%" PRIu32 " warm-up steps that differ are as recorded",
@@ -282,6 +293,14 @@ static int second_open(struct changing *g, const char *text,
                    end + 1, g->second.count, first->count);
 }
 
+static int prices_open(struct changing *g, const struct replay_profile *p,
+                       struct err *err)
+{
+    return g->is_profile
+               ? size_prices_open(&g->prices, p->run->traces[0].path, err)
+               : 0;
+}
+
 static int change_and_play(const struct replay_profile *p, struct changing *g,
                            struct replayed *r, struct err *err)
 {
@@ -309,8 +328,10 @@ int replay_changed(const struct replay_profile *p,
 
     if (!sized && second)
         err_set(err, "--second is for --change with hidden, seq or batch");
-    else if (!sized || !second_open(&g, second, p->run, err))
+    else if (!sized || (!second_open(&g, second, p->run, err) &&
+                        !prices_open(&g, p, err)))
         rc = change_and_play(p, &g, r, err);
+    size_prices_close(&g.prices);
     run_close(&g.second);
     return rc;
 }

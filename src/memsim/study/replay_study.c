@@ -25,6 +25,9 @@ static int check_change(const struct replay_question *q,
     if ((q->microbatches || q->schedule || q->node_ranks) && !stages)
         return err_set(err, "--microbatches, --schedule and --nproc-per-node "
                             "are for --change stages=P");
+    if (q->average && !q->memory.data_parallel)
+        return err_set(err, "--average names the group that --dp widens; give "
+                            "--dp N as well");
     return 0;
 }
 

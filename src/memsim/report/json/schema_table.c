@@ -152,6 +152,7 @@ const struct schema_object schema_objects[] = {
     {"devices", "list of device", "the GPUs that it used, by index"},
     {"steps", "optional list of step", "the predicted training steps, in order"},
     {"step_index", "optional uint", "the one of them that stands for the rank's steps"},
+    {"utilization", "optional utilization", "the share of the SMs that have work over that step"},
     {"step_timeline", "optional step_timeline", "in the page of --html alone: the operations and calls of the typical step"},
     {"left_out", "optional map of uint", "in the page of --html: a step_timeline too long for it, and its length"},
 )},
@@ -308,7 +309,7 @@ const struct schema_object schema_objects[] = {
     {"by_module", "list of time_module", "device time of a step, the longest first, 2000 at most"},
     {"by_operator", "list of time_operator", "device time of a step by kernel or library call, the longest first, 2000 at most"},
     {"critical_path", "list of time_path", "what the end of the last step waited for, from its end to its beginning, added up"},
-    {"utilization", "optional utilization", "the share of the SMs that have work over the step step_index"},
+    {"utilization", "optional utilization", "the share of the SMs that have work over the step step_index of the slowest rank; each rank has its own"},
 )},
 {"energy", "the GPU draws load_watts while it computes and idle_watts else; what it draws in between is not known", NULL, FIELDS(
     {"joules", "number", "of the slowest rank's GPU, in a step"},

@@ -73,11 +73,12 @@ static void add_shares(cJSON *to, const char *name, const double *shares,
                                      1e3));
 }
 
-static void add_utilization(cJSON *time, const struct timing_utilization *u)
+/* TO is a rank, or the job's time, which has that of the slowest one. */
+static void add_utilization(cJSON *to, const struct timing_utilization *u)
 {
     if (!u->count)
         return;
-    cJSON *object = cJSON_AddObjectToObject(time, "utilization");
+    cJSON *object = cJSON_AddObjectToObject(to, "utilization");
     json_add_uint(object, "window_ns", u->window_ns);
     add_shares(object, "windows", u->windows, u->count);
     add_shares(object, "measured", u->measured, u->count);
@@ -91,6 +92,7 @@ void time_json_steps(cJSON *rank, const struct timing *timing)
 
     if (timing_step_ns(timing))
         json_add_uint(rank, "step_index", timing->typical);
+    add_utilization(rank, &timing->utilization);
     for (size_t i = 0; i < timing->step_count; i++) {
         const struct timing_step *s = &timing->steps[i];
         cJSON *step = json_add_object(steps);
