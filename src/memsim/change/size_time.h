@@ -18,7 +18,7 @@ struct size_times {
 };
 
 /* Sets the times of the COUNTS[0] operations from I on, which are the COUNTS[1]
- * from J on in the second profile: a list of tensors; or one and one, MADE being
+ * from J on in the second profile: a list of tensors; or one and one, MADE is
  * the changed one. Recordings that are no profiles stay. */
 void size_times_change(const struct size_times *t, size_t i, size_t j,
                        const size_t counts[2], const struct size_op *made);
