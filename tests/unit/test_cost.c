@@ -322,6 +322,35 @@ TEST(elementwise_kernels_find_small_tensors_in_the_cache)
                line->floor_ns + bytes / (gpu.memory_gbps * line->memory), 1e-9);
 }
 
+/* Its kernels follow each other: what bytes take comes to what products take.
+ */
+TEST(backward_attention_adds_its_kernels)
+{
+    struct cost_gpu gpu = h100();
+    struct work work = {.family = WORK_ATTENTION_BACKWARD,
+                        .type = WORK_BF16,
+                        .source = WORK_EXACT,
+                        .read_bytes = 5 * (64 << 20),
+                        .written_bytes = 3 * (64 << 20),
+                        .attention = {.batch = 32,
+                                      .heads = 16,
+                                      .kv_heads = 16,
+                                      .queries = 512,
+                                      .keys = 512,
+                                      .head_size = 128,
+                                      .value_size = 128}};
+    struct cost_roofline line = {8000, 0.5, 0.5, 0};
+    double flops = 2.5 * 4 * 32 * 16 * 512 * 512 * 128.0;
+    double products = flops / (1e3 * gpu.tflops[WORK_BF16] * line.compute);
+    double bytes = 8.0 * (64 << 20) / (gpu.memory_gbps * line.memory);
+
+    CHECK_NEAR(cost_roofline_ns(&line, &gpu, &work),
+               line.floor_ns + products + bytes, 0.02);
+    work.family = WORK_ATTENTION_FORWARD;
+    CHECK_NEAR(cost_roofline_ns(&line, &gpu, &work),
+               line.floor_ns + fmax(products / 2.5, bytes), 0.02);
+}
+
 TEST(geforce_gpus_run_above_their_boost_clock)
 {
     struct work work = gemm(8192, 8192, 8192, WORK_FP16);

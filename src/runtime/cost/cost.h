@@ -56,8 +56,9 @@ void cost_gpu_set(const struct gpu *gpu, struct cost_gpu *limits);
 double cost_bound_ns(const struct cost_gpu *gpu, const struct work *work);
 
 /* What a roofline with a floor says: FLOOR_NS + max(arithmetic at COMPUTE of
- * the peak, bytes at MEMORY of the memory's rate). Of the bytes, as many as
- * NEAR of the L2 cache come from there. */
+ * the peak, bytes at MEMORY of the memory's rate); of backward attention, whose
+ * kernels follow each other, their sum. Of the bytes, as many as NEAR of the L2
+ * cache come from there. */
 struct cost_roofline {
     double floor_ns;
     double compute, memory; /* efficiencies, in (0, 1.5] */
