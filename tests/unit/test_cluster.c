@@ -209,8 +209,8 @@ TEST(a_step_of_several_ranks_has_a_wider_band)
 {
     double alone = band_above(1), many = band_above(2);
 
-    CHECK(many > alone + 0.01);
-    CHECK_NEAR(many, hypot(alone, 0.12), 0.01);
+    CHECK(many > alone + 0.002);
+    CHECK_NEAR(many, hypot(alone, 0.06), 0.001);
 }
 
 TEST(a_send_waits_for_its_receive)

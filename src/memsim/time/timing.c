@@ -15,8 +15,7 @@
 /* A job of many GPUs takes what no price has: GPUs and hosts that differ, links
  * that others use. So four of five published steps are in the band; see
  * doc/evidence/truth-distributed.md. A profile has all that. */
-#define MANY_BELOW 0.03
-#define MANY_ABOVE 0.12
+#define MANY_ERROR 0.06
 
 /* Device time of one step, by family, for the band. */
 struct step_sum {
@@ -239,10 +238,10 @@ static void step_band(const struct step_sum *s, bool is_profile,
         all += s->ns[f];
     }
     double part = all > busy ? busy / all : 1; /* the rest is hidden */
-    double low = duration - hypot(part * sqrt(below), MANY_BELOW * many) - host;
+    double low = duration - hypot(part * sqrt(below), MANY_ERROR * many) - host;
     step->low_ns = low > 0 ? (uint64_t)low : 0;
     step->high_ns = (uint64_t)(
-        duration + hypot(part * sqrt(above), MANY_ABOVE * many) + host);
+        duration + hypot(part * sqrt(above), MANY_ERROR * many) + host);
 }
 
 static void steps_conclude(struct reading *r)
