@@ -402,34 +402,47 @@ static void assume_cluster(struct run_options *o, const struct job *job)
     cluster_fini(&cluster);
 }
 
-/* Does a host of the cluster have a GPU for each of its ranks, and its network
- * the nodes? Of a measured one it is only known how many were measured. */
-static int check_width(const char *name, const struct launch *launch,
+/* Has each of WORLD ranks a place on C, whose nodes have WIDTH GPUs for it? */
+static int check_places(const struct run_options *o, const struct cluster *c,
+                        uint32_t world, uint32_t width, struct err *err)
+{
+    struct placement places;
+
+    if (placement_make(&places, o->output.study.placement, world, width, err))
+        return -1;
+    uint32_t nodes = placement_nodes(&places, world);
+    placement_fini(&places);
+    if (!c->network || nodes <= c->network->nodes)
+        return 0;
+    return err_set(err,
+                   "--cluster %s: its network has %u nodes, and %u ranks, %u "
+                   "on each, take %u",
+                   o->output.study.cluster, c->network->nodes, world, width,
+                   nodes);
+}
+
+/* Does a host of the cluster have a GPU for each of its ranks, its network the
+ * nodes, and each rank a place? Of a measured one it is only known how many
+ * were measured. */
+static int check_width(const struct run_options *o, const struct launch *launch,
                        struct err *err)
 {
+    const char *name = o->output.study.cluster;
     struct cluster cluster;
 
     if (!name || !launch->world)
         return 0;
     if (cluster_load(name, &cluster, err))
         return -1;
-    uint32_t width = cluster.gpus_per_node;
-    uint32_t used = cluster_width(&cluster, launch->local);
-    uint32_t nodes = (launch->world + used - 1) / used;
-    uint32_t most = cluster.network ? cluster.network->nodes : nodes;
-    bool fits = cluster.measured || launch->local <= width;
+    int rc = cluster.measured || launch->local <= cluster.gpus_per_node
+                 ? check_places(o, &cluster, launch->world,
+                                cluster_width(&cluster, launch->local), err)
+                 : err_set(err,
+                           "--cluster %s: a node has %u GPUs, but there are "
+                           "%u ranks on each (--nproc-per-node)",
+                           name, cluster.gpus_per_node, launch->local);
     cluster_fini(&cluster);
-    if (!fits)
-        return err_set(err,
-                       "--cluster %s: a node has %u GPUs, but there are %u "
-                       "ranks on each (--nproc-per-node)",
-                       name, width, launch->local);
-    return nodes <= most
-               ? 0
-               : err_set(err,
-                         "--cluster %s: its network has %u nodes, and %u "
-                         "ranks, %u on each, take %u",
-                         name, most, launch->world, used, nodes);
+    return rc;
 }
 
 static int check_scan(const struct run_options *o, struct err *err)
@@ -481,7 +494,7 @@ static int check(const struct run_options *o, const struct job *job,
                    check_routing(o, err) ||
                    run_real_check(o->real, o->cap_bytes, job, err) ||
                    (job->emulates && run_emulate_check(job, &o->output, err)) ||
-                   check_width(o->output.study.cluster, &job->launch, err) ||
+                   check_width(o, &job->launch, err) ||
                    output_check_input(&o->output, o->job.gpu, err) ||
                    check_trace_limit(o->trace_limit_bytes, err)
                ? -1
