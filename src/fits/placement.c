@@ -18,6 +18,9 @@ static void deal(struct placement *p, uint32_t world)
 {
     uint32_t nodes = (world + p->width - 1) / p->width;
 
+    p->node = xcalloc(world, sizeof *p->node);
+    p->gpu = xcalloc(world, sizeof *p->gpu);
+    p->ranks = world;
     for (uint32_t r = 0; r < world; r++) {
         p->node[r] = r % nodes;
         p->gpu[r] = r / nodes;
@@ -42,12 +45,24 @@ static bool is_blank(const char *line)
     return !*line || *line == '#';
 }
 
-/* The lines of FILE, of which WORLD are wanted. */
+static void line_add(struct placement *p, uint32_t node, uint32_t gpu,
+                     size_t *capacity)
+{
+    size_t nodes = *capacity;
+
+    xgrow(&p->node, p->ranks, &nodes, sizeof *p->node);
+    xgrow(&p->gpu, p->ranks, capacity, sizeof *p->gpu);
+    p->node[p->ranks] = node;
+    p->gpu[p->ranks++] = gpu;
+}
+
+/* The lines of FILE, of which WORLD are wanted, or several times as many. */
 static int lines_read(struct placement *p, FILE *file, const char *path,
                       uint32_t world, struct err *err)
 {
     char line[256];
-    uint32_t count = 0, number = 0;
+    uint32_t number = 0;
+    size_t capacity = 0;
 
     while (fgets(line, sizeof line, file)) {
         uint32_t node, gpu;
@@ -61,18 +76,14 @@ static int lines_read(struct placement *p, FILE *file, const char *path,
                            "%s:%" PRIu32 ": wanted is NODE or NODE GPU, a GPU "
                            "below %" PRIu32,
                            path, number, p->width);
-        if (count < world) {
-            p->node[count] = node;
-            p->gpu[count] = gpu;
-        }
-        count++;
+        line_add(p, node, gpu, &capacity);
     }
-    if (count == world)
+    if (p->ranks && p->ranks % world == 0)
         return 0;
     return err_set(err,
                    "%s: it places %" PRIu32 " ranks, and the job has %" PRIu32
-                   ": wanted is a line for each",
-                   path, count, world);
+                   ": wanted is a line for each (as often as such jobs run)",
+                   path, p->ranks, world);
 }
 
 static int pair_compare(const void *a, const void *b)
@@ -85,9 +96,9 @@ static int pair_compare(const void *a, const void *b)
 }
 
 /* Gives ranks without a GPU the next free one of their node; no GPU has two. */
-static int gpus_give(struct placement *p, const char *path, uint32_t world,
-                     struct err *err)
+static int gpus_give(struct placement *p, const char *path, struct err *err)
 {
+    uint32_t world = p->ranks; /* of all jobs */
     uint32_t(*by_node)[2] = xcalloc(world + 1, sizeof *by_node); /* and rank */
     bool *taken = xcalloc(p->width, sizeof *taken);
     int rc = 0;
@@ -139,7 +150,7 @@ static int file_read(struct placement *p, const char *path, uint32_t world,
                        path, strerror(errno));
     int rc = lines_read(p, file, path, world, err);
     fclose(file);
-    return rc || gpus_give(p, path, world, err) ? -1 : 0;
+    return rc || gpus_give(p, path, err) ? -1 : 0;
 }
 
 int placement_make(struct placement *p, const char *text, uint32_t world,
@@ -148,16 +159,14 @@ int placement_make(struct placement *p, const char *text, uint32_t world,
     *p = (struct placement){.width = width ? width : 1};
     if (!text || !strcmp(text, "block") || !world)
         return 0;
-    p->node = xcalloc(world, sizeof *p->node);
-    p->gpu = xcalloc(world, sizeof *p->gpu);
-    p->ranks = world;
-    if (!strcmp(text, "round-robin"))
+    if (!strcmp(text, "round-robin")) {
         deal(p, world);
-    else if (file_read(p, text, world, err)) {
-        placement_fini(p);
-        return -1;
+        return 0;
     }
-    return 0;
+    if (!file_read(p, text, world, err))
+        return 0;
+    placement_fini(p);
+    return -1;
 }
 
 void placement_fini(struct placement *p)
@@ -177,4 +186,9 @@ uint32_t placement_nodes(const struct placement *p, uint32_t world)
         if (p->node[r] >= nodes)
             nodes = p->node[r] + 1;
     return nodes;
+}
+
+uint32_t placement_jobs(const struct placement *p, uint32_t world)
+{
+    return world && p->ranks > world ? p->ranks / world : 1;
 }

@@ -394,6 +394,46 @@ TEST(placement_changes_who_shares)
     unlink(path);
 }
 
+/* A job of two ranks whose all-reduce or send is placed as PLACES says. */
+static uint64_t placed(const char *places, const char *text, bool sends)
+{
+    char path[] = "/tmp/memsim-placement.XXXXXX";
+    int fd = mkstemp(path);
+    struct cluster c = cluster_of(text);
+    struct err err = {""};
+
+    CHECK(write(fd, places, strlen(places)) == (ssize_t)strlen(places));
+    close(fd);
+    for (unsigned r = 0; r < 2; r++) {
+        struct build *b = start(r, r, 2, (struct range){0, 2, 1});
+        if (sends)
+            BUILD(b, COLLECTIVE, .name = r ? RECV : SEND, .communicator = 1,
+                  .rank = r, .ranks = 2, .root = 1 - r, .bytes = 512 * MIB,
+                  .send = !r, .receive = r, .stream = 8);
+        else
+            all_reduce(b, 512 * MIB);
+        end(b);
+    }
+    uint64_t ns = simulate(2, NULL, &c, path, &err);
+    CHECK_STR(err.text, "");
+    cluster_fini(&c);
+    unlink(path);
+    return ns;
+}
+
+/* Nodes 0 and 1 are on one leaf, 2 and 3 on another one. */
+TEST(several_jobs_share_an_uplink)
+{
+    static const char thin[] = NODES(4, LEAVES(2));
+
+    for (int sends = 0; sends < 2; sends++) {
+        uint64_t alone = placed("0\n2\n", thin, sends);
+        CHECK_NEAR(ratio(placed("0\n2\n1\n3\n", thin, sends), alone), 2, 0.02);
+        CHECK_UINT(placed("0\n2\n1\n3\n", NODES(4, LEAVES(1)), sends), alone);
+        CHECK_UINT(placed("0\n1\n2\n3\n", thin, sends), alone);
+    }
+}
+
 TEST(a_network_has_nodes_for_the_job)
 {
     struct cluster c = cluster_of(NODES(2, "\"pattern\": \"torus\", "

@@ -15,6 +15,11 @@ static void note_network(const struct cluster *c, const struct flow_plan *plan,
                 "(%s); they use it in %" PRIu32 " ways, which %" PRIu32
                 " kinds of links limit",
                 c->name, c->network->about, size.patterns, size.rows);
+    if (size.jobs > 1)
+        result_note(result,
+                    "--placement has %" PRIu32 " jobs like this one: their "
+                    "collectives come at the same times and share the network",
+                    size.jobs);
     if (size.unknown)
         result_note(result,
                     "of %" PRIu64 " collectives it is not known which links "

@@ -183,6 +183,11 @@ static int job_network(struct study_job *j, struct err *err)
                             cluster_width(c, local), err);
         j->timeline.placement = rc ? NULL : &j->placement;
     }
+    if (!rc && !c->network && placement_jobs(&j->placement, world) > 1)
+        result_note(j->result,
+                    "--placement has several jobs, and --cluster %s no network "
+                    "that they share: they slow nobody down",
+                    c->name);
     if (!rc && j->timeline.placement && c->network) {
         const struct job_network network = {
             .flows = {logs, j->count, j->classes.world ? &j->classes : NULL, c,

@@ -26,6 +26,7 @@ struct flow_plan {
     struct simulation_network network;
     struct simulation_flow **flows; /* by log and call */
     size_t log_count;
+    uint32_t jobs;
     double *alone_gbps;
     uint64_t unknown;
 };
@@ -46,6 +47,7 @@ struct planning {
     size_t pattern_count, pattern_capacity;
     size_t alone_capacity;
     struct flow_set flows; /* of one pattern */
+    uint32_t world, jobs;  /* ranks of a job; jobs like this one, in step */
 };
 
 /* --- flows ---------------------------------------------------------------- */
@@ -96,6 +98,12 @@ static void group_add(struct planning *p, const struct comm *c, int64_t shift,
     free(ranks);
 }
 
+/* By how many places the ranks of job NUMBER lie behind those of the first. */
+static int64_t job_shift(const struct planning *p, uint64_t number)
+{
+    return (int64_t)(number * p->world);
+}
+
 /* --- patterns ------------------------------------------------------------- */
 
 /* The flows of P become a pattern, whose number is returned; NET_NONE: there
@@ -117,7 +125,7 @@ static uint32_t pattern_add(struct planning *p, struct pattern pattern)
     return number;
 }
 
-/* Of all groups that C stands for. */
+/* Of all groups that C stands for, of each job. */
 static uint32_t group_pattern(struct planning *p, const struct comm *c,
                               enum net_algo algo)
 {
@@ -125,11 +133,13 @@ static uint32_t group_pattern(struct planning *p, const struct comm *c,
     struct pattern pattern = {0};
     int64_t *shifts;
     size_t count = comm_siblings(c, p->job->classes, &shifts);
-    bool is_small = net_flows_most(&group) * count <= FLOWS_MAX;
+    uint64_t groups = (uint64_t)count * p->jobs;
+    bool is_small = net_flows_most(&group) * groups <= FLOWS_MAX;
 
     p->flows.count = 0;
-    for (size_t i = 0; i < count && is_small; i++) {
-        group_add(p, c, shifts[i], algo, &pattern);
+    for (uint64_t i = 0; i < groups && is_small; i++) {
+        group_add(p, c, shifts[i % count] + job_shift(p, i / count), algo,
+                  &pattern);
         if (!i)
             p->flows.own = p->flows.count;
     }
@@ -223,11 +233,13 @@ static uint64_t sends_key(const struct sends *s)
     return key;
 }
 
-/* Adds the sends of the rank SHIFT further, as far as there are such ranks. */
+/* Adds the sends of the rank SHIFT further in job JOB, as far as there are such
+ * ranks in a WORLD. */
 static void sends_add(struct planning *p, const struct sends *s, int64_t shift,
-                      uint32_t world)
+                      uint32_t world, uint32_t job)
 {
-    struct net_place from = place_of(p, (uint32_t)(s->rank + shift));
+    int64_t first = job_shift(p, job);
+    struct net_place from = place_of(p, (uint32_t)(s->rank + shift + first));
 
     flows_room(p, s->call->part_count);
     for (uint32_t i = 0; i < s->call->part_count; i++) {
@@ -235,7 +247,7 @@ static void sends_add(struct planning *p, const struct sends *s, int64_t shift,
         int64_t peer = part ? s->comm->members[part->peer] + shift : -1;
         if (peer < 0 || peer >= world)
             continue;
-        struct net_place to = place_of(p, (uint32_t)peer);
+        struct net_place to = place_of(p, (uint32_t)(peer + first));
         if (to.node != from.node)
             p->flows.all[p->flows.count++] = (struct net_flow){
                 from.adapter, to.adapter,
@@ -256,8 +268,8 @@ static uint32_t sends_find(struct planning *p, const struct sends *s)
         world = UINT32_MAX;
     size_t count = comm_rank_siblings(s->rank, classes, &shifts);
     p->flows.count = 0;
-    for (size_t i = 0; i < count; i++) {
-        sends_add(p, s, shifts[i], world);
+    for (size_t i = 0; i < count * p->jobs; i++) {
+        sends_add(p, s, shifts[i % count], world, (uint32_t)(i / count));
         if (!i)
             p->flows.own = p->flows.count;
     }
@@ -413,11 +425,13 @@ static bool is_inside(const struct flow_job *job)
 
 struct flow_plan *flow_plan_create(const struct flow_job *job, struct err *err)
 {
-    struct planning p = {.job = job};
+    struct planning p = {.job = job, .world = world_of(job)};
 
+    p.jobs = placement_jobs(job->placement, p.world);
     if (check_nodes(job, err))
         return NULL;
     p.plan = xcalloc(1, sizeof *p.plan);
+    p.plan->jobs = p.jobs;
     p.plan->flows =
         xcalloc(job->count + 1, sizeof(struct simulation_flow *));
     p.router = flow_router_create(&job->cluster->network->graph,
@@ -461,6 +475,6 @@ struct simulation_network *flow_plan_network(const struct flow_plan *plan)
 struct flow_plan_size flow_plan_size(const struct flow_plan *plan)
 {
     return (struct flow_plan_size){plan->network.shares.pattern_count,
-                                   plan->network.shares.row_count,
+                                   plan->network.shares.row_count, plan->jobs,
                                    plan->unknown};
 }

@@ -19,8 +19,10 @@ struct flow_job {
     const struct placement *placement;
 };
 
-/* Makes the plan of JOB. What it points to is not needed afterwards. Returns
- * NULL where the network has too few nodes; end it with flow_plan_destroy. */
+/* Makes the plan of JOB, and of the jobs like it that its placement has, whose
+ * calls come at the same times. What it points to is not needed afterwards.
+ * Returns NULL where the network has too few nodes; end it with
+ * flow_plan_destroy. */
 struct flow_plan *flow_plan_create(const struct flow_job *job, struct err *err);
 void flow_plan_destroy(struct flow_plan *plan); /* NULL is fine */
 
@@ -32,9 +34,10 @@ const struct simulation_flow *flow_plan_of(const struct flow_plan *plan,
 struct simulation_network *flow_plan_network(const struct flow_plan *plan);
 
 /* How many patterns of flows there are, how many links (or sets of links that
- * are alike) they share, and of how many calls the flows are not known. */
+ * are alike) they share, of how many jobs that run at the same time, and of how
+ * many calls the flows are not known. */
 struct flow_plan_size {
-    uint32_t patterns, rows;
+    uint32_t patterns, rows, jobs;
     uint64_t unknown;
 };
 struct flow_plan_size flow_plan_size(const struct flow_plan *plan);
