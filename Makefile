@@ -28,7 +28,7 @@ endif
 # give O=), COVERAGE=1 (as well), V=1 (whole command lines), COMPUTE=0 (no kernel
 # is carried out)
 Q        := $(if $(V),,@)
-OPT      := $(if $(DEBUG),-O0 -g3,$(if $(COVERAGE),-O1 --coverage -fprofile-update=atomic,-O2 -g))
+OPT      := $(if $(DEBUG),-O0 -g3,$(if $(COVERAGE),-O1 --coverage -fprofile-update=atomic,$(if $(SAN),-O1 -g1,-O2 -g)))
 # What UBSan finds ends the program: a test, a fuzzer or the job fails by it.
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer \
               $(if $(findstring undefined,$(SAN)),-fno-sanitize-recover=undefined))
@@ -200,6 +200,7 @@ TORCH ?= 2.11.0
 ## test: everything, real torch included; sets up what it needs
 test:
 	@tools/setup packages
+	-@tools/pip --prepare
 	@$(MAKE) --no-print-directory test-programs test-environments
 	@tests/run --build $(O) --venv $(VENV) --asan build-asan \
 	    torch fit tools unit cli capture process replay browser package asan
@@ -225,6 +226,7 @@ test-environments:
 ## demo: builds, and trains GPT-2 small on a simulated GPU
 demo:
 	@tools/setup packages
+	-@tools/pip --prepare
 	@$(MAKE) --no-print-directory all
 	@tools/setup torch $(VENV) $(TORCH)
 	$(O)/bin/memsim run --gpu h100-sxm-80gb -- $(VENV)/bin/python examples/train_gpt2.py
