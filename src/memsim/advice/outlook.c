@@ -416,19 +416,20 @@ static void judge_unknown(struct result *result, const struct steps_seen *seen)
                                 : "no step was recorded");
 }
 
-/* What too few steps cannot show. */
+/* Notes what too few steps cannot show. */
 static void note_few_steps(struct result *result, const struct steps_seen *seen)
 {
     if (result->verdict != VERDICT_FITS && result->verdict != VERDICT_UNKNOWN)
         return;
+    result->no_steps = !seen->count && seen->tensors;
     if (seen->count && seen->count < GROWTH_STEPS)
         result_note(result,
                     "whether memory grows from step to step is not known: "
                     "that takes %d recorded steps",
                     GROWTH_STEPS);
-    else if (!seen->count && seen->tensors)
+    else if (result->no_steps)
         result_note(result,
-                    "no step was recorded: whether memory grows is not known; "
+                    "whether memory grows is not known: no step was recorded; "
                     "--step-mark FUNC names the function of the script that "
                     "is a step");
 }

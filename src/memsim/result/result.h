@@ -257,6 +257,7 @@ struct result {
     size_t stray_count;
     bool children_ignored; /* --ignore-children: they decide nothing */
     uint64_t refused;      /* requests for memory that were refused */
+    bool no_steps;         /* PyTorch's memory was used, in no step */
     uint64_t batch_groups; /* groups of ranks that work on one batch each; 0:
                               it is not known which */
     bool cut_short; /* the recording of a process, or more, ends before it */

@@ -95,7 +95,8 @@ static void growth_write(const struct result *r, FILE *out)
     static const char *const names[GROWTH_HOST_KINDS] = {
         [GROWTH_HOST_TENSORS] = "tensors",
         [GROWTH_HOST_PINNED] = "pinned memory",
-        [GROWTH_HOST_HEAP] = "objects (nodes of graphs that are kept?)",
+        [GROWTH_HOST_HEAP] = "objects (nodes of graphs that are kept, or "
+                             "a cache that fills?)",
     };
     const struct growth_rate sum = growth_host_sum(r->host_growth);
     char text[320] = "", size[SIZE_LENGTH];

@@ -104,12 +104,14 @@ static const struct heading *heading_of(const struct result *r)
         return heading_of_failure(r);
     if (r->verdict == VERDICT_OVER_LIMIT && r->collectives_fail)
         return r->endless ? &endless : &no_match;
-    if (r->verdict == VERDICT_FITS && (r->refused || r->failure_count))
+    if (r->verdict == VERDICT_FITS &&
+        (r->refused || r->failure_count || r->no_steps))
         return &not_all;
     return &headings[r->verdict];
 }
 
-/* What did not go well in a run that fits, in DETAIL. */
+/* What did not go well in a run that fits, or what its verdict is without, in
+ * DETAIL. */
 static void fits_detail(const struct result *r, char *detail, size_t size)
 {
     size_t failures = r->failure_count;
@@ -120,6 +122,8 @@ static void fits_detail(const struct result *r, char *detail, size_t size)
     else if (failures)
         snprintf(detail, size, ", but %zu process%s failed", failures,
                  failures > 1 ? "es" : "");
+    else if (r->no_steps)
+        snprintf(detail, size, ", but no step was recorded");
 }
 
 static void failure_detail(const struct result *r, char *detail, size_t size)
