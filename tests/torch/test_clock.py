@@ -165,6 +165,40 @@ def a_block_that_a_stream_uses_is_free_when_the_gpu_has_come_there():
                 equal(device["peak_reserved_bytes"], want[-1] << 20)
 
 
+LAUNCHED = """
+import json, time, torch
+x = torch.randn(16384, 16384, device="cuda", dtype=torch.bfloat16)
+y, z = x @ x, torch.empty_like(x)
+torch.mul(x, y, out=z)
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    z.add_(1)
+torch.cuda.synchronize()
+start = time.perf_counter()
+torch.mm(x, x, out=y)
+product = time.perf_counter() - start
+torch.cuda.synchronize()
+start = time.perf_counter()
+torch.mul(x, y, out=z)
+kernel = time.perf_counter() - start
+torch.cuda.synchronize()
+print(json.dumps([product, kernel]))
+"""
+
+
+@test
+def a_blocking_launch_waits_for_its_kernel():
+    with tempfile.TemporaryDirectory() as scratch:
+        took = run(LAUNCHED, scratch, "--host-speed", "0")[0]
+        assert max(took) < 100e-6, took
+        os.environ["CUDA_LAUNCH_BLOCKING"] = "1"
+        try:
+            product, kernel = run(LAUNCHED, scratch, "--host-speed", "0")[0]
+        finally:
+            del os.environ["CUDA_LAUNCH_BLOCKING"]
+        assert product > 8e-3 and 0.4e-3 < kernel < 2e-3, (product, kernel)
+
+
 WAITS = """
 import asyncio, json, os, queue, select, subprocess, sys, tempfile, threading
 import time, torch

@@ -48,6 +48,11 @@ int fault_of_launch(int device)
     return blocking ? device_fault(device) : CORE_OK;
 }
 
+bool fault_is_blocking(void)
+{
+    return blocking;
+}
+
 static struct memory_watch watch = {.context_made = blocking_read};
 
 __attribute__((constructor)) static void fault_start(void)

@@ -7,6 +7,8 @@
 #ifndef MEMSIM_CAPTURE_CORE_DIAGNOSE_FAULT_H
 #define MEMSIM_CAPTURE_CORE_DIAGNOSE_FAULT_H
 
+#include <stdbool.h>
+
 #include "capture/core/base/core.h"
 
 /* A kernel of DEVICE failed with CODE, the first of them counts. The report
@@ -18,5 +20,8 @@ void fault_suspect(const char *text);
 
 /* What a launch on DEVICE answers when its kernel has run. */
 int fault_of_launch(int device);
+
+/* Whether a launch waits for its kernel (CUDA_LAUNCH_BLOCKING=1). */
+bool fault_is_blocking(void);
 
 #endif

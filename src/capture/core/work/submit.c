@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/core/work/submit.h"
 
+#include "capture/core/diagnose/fault.h"
 #include "capture/core/run/record_put.h"
 #include "capture/core/work/stream_capture.h"
 #include "common/trace/op.h"
@@ -9,6 +10,20 @@ static void op_submit(struct op *op)
 {
     op->thread = record_thread();
     capture_work(op);
+}
+
+/* With CUDA_LAUNCH_BLOCKING=1 the host waits for each kernel. A collective's may
+ * need other ranks, which may be threads of this one: it is not waited for. */
+static void wait_blocking(uint64_t device, uint64_t stream)
+{
+    if (fault_is_blocking() && !memsim_capture_holds(stream))
+        RECORD(SYNC_STREAM, .device = device, .stream = stream);
+}
+
+static bool is_kernel(enum trace_kind kind)
+{
+    return kind == TRACE_GEMM || kind == TRACE_CONVOLUTION ||
+           kind == TRACE_ATTENTION || kind == TRACE_LIBRARY_CALL;
 }
 
 void memsim_submit(enum trace_kind kind, const uint64_t *fields, size_t count,
@@ -23,6 +38,8 @@ void memsim_submit(enum trace_kind kind, const uint64_t *fields, size_t count,
         op_submit(&op);
     }
     memsim_record_text(kind, fields, count, text, text_bytes);
+    if (is_kernel(kind)) /* which have TRACE_FIELDS_WORK */
+        wait_blocking(fields[1], fields[2]);
 }
 
 static inline __attribute__((always_inline)) struct trace_launch
@@ -100,4 +117,5 @@ void submit_launch(uint32_t name, int device, const struct kernel_launch *l,
         launch_put(name, device, l, rule, words, LAUNCH_FIXED + 4);
     else
         launch_put(name, device, l, rule, words, TRACE_WORD_COUNT(LAUNCH));
+    wait_blocking((uint64_t)device, l->stream);
 }
