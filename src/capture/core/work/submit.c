@@ -12,8 +12,9 @@ static void op_submit(struct op *op)
     capture_work(op);
 }
 
-/* With CUDA_LAUNCH_BLOCKING=1 the host waits for each kernel. A collective's may
- * need other ranks, which may be threads of this one: it is not waited for. */
+/* With CUDA_LAUNCH_BLOCKING=1 the host waits for each kernel. A collective's
+ * may need other ranks, which may be threads of this one: it is not waited for.
+ */
 static void wait_blocking(uint64_t device, uint64_t stream)
 {
     if (fault_is_blocking() && !memsim_capture_holds(stream))
