@@ -5,8 +5,8 @@
  * collectives of the fit, measured ones and others. */
 #include "common/base/err.h"
 #include "fits/fit_read.h"
-#include "runtime/cost/fit.h"
-#include "runtime/cost/cost_nccl.h"
+#include "runtime/nccl/fit.h"
+#include "runtime/nccl/cost_nccl.h"
 
 #include <stdio.h>
 #include <time.h>

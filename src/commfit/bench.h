@@ -6,7 +6,7 @@
 #define MEMSIM_COMMFIT_BENCH_H
 
 #include "common/base/err.h"
-#include "runtime/cost/fit.h"
+#include "runtime/nccl/fit.h"
 
 #include <stdint.h>
 #include <stdio.h>

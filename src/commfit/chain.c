@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commfit/chain.h"
 #include "common/base/xmalloc.h"
-#include "runtime/cost/fit_curve.h"
+#include "runtime/nccl/fit_curve.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "commfit/sigmoid.h"
 #include "common/base/err.h"
 #include "common/base/xmalloc.h"
-#include "runtime/cost/fit_formula.h"
+#include "runtime/nccl/fit_formula.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@
 #include "common/base/file_write.h"
 #include "fits/cluster.h"
 #include "fits/fit_read.h"
-#include "runtime/cost/cost_nccl.h"
+#include "runtime/nccl/cost_nccl.h"
 
 #include <cjson/cJSON.h>
 #include <gsl/gsl_errno.h>

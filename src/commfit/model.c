@@ -2,7 +2,7 @@
 #include "commfit/model.h"
 #include "commfit/chain.h"
 #include "commfit/sigmoid.h"
-#include "runtime/cost/fit_curve.h"
+#include "runtime/nccl/fit_curve.h"
 #include "common/base/xmalloc.h"
 
 #include <math.h>

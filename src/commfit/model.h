@@ -5,7 +5,7 @@
 #define MEMSIM_COMMFIT_MODEL_H
 
 #include "commfit/series.h"
-#include "runtime/cost/fit.h"
+#include "runtime/nccl/fit.h"
 
 /* t = a + b x: a fixed cost and one that grows with what is sent. */
 enum baseline {

@@ -5,8 +5,8 @@
 #include "common/base/svg_plot.h"
 #include "common/base/units.h"
 #include "common/base/file_write.h"
-#include "runtime/cost/cost_nccl.h"
-#include "runtime/cost/fit_curve.h"
+#include "runtime/nccl/cost_nccl.h"
+#include "runtime/nccl/fit_curve.h"
 
 #include <errno.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "common/base/err.h"
-#include "runtime/cost/cost_nccl.h"
+#include "runtime/nccl/cost_nccl.h"
 
 struct cJSON;
 

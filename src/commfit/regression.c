@@ -4,7 +4,7 @@
  * one collective, most of the columns are multiples of each other. */
 #include "commfit/model.h"
 #include "common/base/xmalloc.h"
-#include "runtime/cost/fit_formula.h"
+#include "runtime/nccl/fit_formula.h"
 
 #include <gsl/gsl_multifit.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "commfit/score.h"
 #include "common/base/xmalloc.h"
 #include "fits/fit_read.h"
-#include "runtime/cost/cost_nccl.h"
+#include "runtime/nccl/cost_nccl.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include "commfit/model.h"
 #include "commfit/series.h"
-#include "runtime/cost/cost_nccl.h"
+#include "runtime/nccl/cost_nccl.h"
 
 /* Who predicts. */
 enum scorer {

@@ -2,7 +2,7 @@
 #include "commfit/series.h"
 #include "common/base/xmalloc.h"
 #include "fits/machine.h"
-#include "runtime/cost/fit_curve.h"
+#include "runtime/nccl/fit_curve.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "commfit/sigmoid.h"
 #include "commfit/breaks.h"
 #include "common/base/xmalloc.h"
-#include "runtime/cost/fit_curve.h"
+#include "runtime/nccl/fit_curve.h"
 
 #include <gsl/gsl_multifit_nlinear.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 #ifndef MEMSIM_COMMFIT_SIGMOID_H
 #define MEMSIM_COMMFIT_SIGMOID_H
 
-#include "runtime/cost/fit.h"
+#include "runtime/nccl/fit.h"
 
 /* A time that is modelled as
  * us = fixed_us + steps x latency + sent_bytes / (1e3 bandwidth(bytes)). */

@@ -7,7 +7,7 @@
  * over all sizes of a family, is then the spread; it is that of means. */
 #include "commfit/model.h"
 #include "common/base/xmalloc.h"
-#include "runtime/cost/cost_nccl.h"
+#include "runtime/nccl/cost_nccl.h"
 
 #include <gsl/gsl_fit.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "common/base/json_text.h"
 #include "common/base/xmalloc.h"
 #include "fits/fit_read.h"
-#include "runtime/cost/cost_nccl.h"
+#include "runtime/nccl/cost_nccl.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

@@ -10,7 +10,7 @@
 
 #include "common/base/err.h"
 #include "fits/network.h"
-#include "runtime/cost/fit.h"
+#include "runtime/nccl/fit.h"
 
 struct cluster {
     char name[64];

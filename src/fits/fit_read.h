@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "common/base/err.h"
-#include "runtime/cost/fit.h"
+#include "runtime/nccl/fit.h"
 
 /* Reads LENGTH bytes of JSON; ORIGIN stands for the file in messages. Every
  * number is checked, so that evaluation needs no checks. Returns 0 or -1; the

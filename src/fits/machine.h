@@ -3,7 +3,7 @@
 #ifndef MEMSIM_FITS_MACHINE_H
 #define MEMSIM_FITS_MACHINE_H
 
-#include "runtime/cost/fit.h"
+#include "runtime/nccl/fit.h"
 
 struct gpu;
 

@@ -8,7 +8,7 @@
 #include "common/trace/op_trace.h"
 #include "fits/cluster.h"
 #include "runtime/cost/cost.h"
-#include "runtime/cost/cost_nccl.h"
+#include "runtime/nccl/cost_nccl.h"
 #include "runtime/sim/sim.h"
 
 struct price_options {

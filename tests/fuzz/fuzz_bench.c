@@ -9,7 +9,7 @@
 #include "fits/cluster.h"
 #include "common/base/err.h"
 #include "fits/fit_read.h"
-#include "runtime/cost/cost_nccl.h"
+#include "runtime/nccl/cost_nccl.h"
 
 #include <gsl/gsl_errno.h>
 #include <math.h>

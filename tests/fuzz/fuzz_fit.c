@@ -7,7 +7,7 @@
 #include "common/base/err.h"
 #include "fits/cost_build.h"
 #include "fits/fit_read.h"
-#include "runtime/cost/cost_nccl.h"
+#include "runtime/nccl/cost_nccl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

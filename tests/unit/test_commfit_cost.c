@@ -4,8 +4,8 @@
 #include "check.h"
 #include "fits/cluster.h"
 #include "common/base/err.h"
-#include "runtime/cost/cost_nccl.h"
-#include "runtime/cost/fit_formula.h"
+#include "runtime/nccl/cost_nccl.h"
+#include "runtime/nccl/fit_formula.h"
 
 /* All-reduce on 8 GPUs a node: 100 us + S at 10 GB/s, on 2 and 8 nodes. */
 static struct fit_knot knots[2][2] = {

@@ -10,8 +10,8 @@
 #include "commfit/sigmoid.h"
 #include "commfit/update.h"
 #include "fits/fit_read.h"
-#include "runtime/cost/cost_nccl.h"
-#include "runtime/cost/fit_curve.h"
+#include "runtime/nccl/cost_nccl.h"
+#include "runtime/nccl/fit_curve.h"
 
 #include <cjson/cJSON.h>
 #include <gsl/gsl_errno.h>

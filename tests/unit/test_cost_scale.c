@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Node counts that were not measured: what the rules say, in numbers. */
 #include "check.h"
-#include "runtime/cost/cost_nccl.h"
+#include "runtime/nccl/cost_nccl.h"
 
 #define GPUS 8
 #define GB   1e9

@@ -8,7 +8,7 @@
 
 #include "fits/cluster.h"
 #include "common/trace/play.h"
-#include "runtime/cost/cost_nccl.h"
+#include "runtime/nccl/cost_nccl.h"
 
 /* Of calls that cost_nccl has no answer to. */
 #define TRAFFIC_UNPRICED "not in the sum: the fit cannot tell"

@@ -15,7 +15,7 @@
 #include "common/base/xmalloc.h"
 #include "memsim/cluster/comm_siblings.h"
 #include "memsim/time/flow_route.h"
-#include "runtime/cost/cost_nccl.h"
+#include "runtime/nccl/cost_nccl.h"
 #include "runtime/net/net_pattern.h"
 
 /* More flows than these of one call, with those of its siblings, are not looked

@@ -7,7 +7,7 @@
  * own data says of it, with parts left out, counts half; the other half, and
  * all where the data says nothing, are the public clusters together, each with
  * the same weight (bench/commfit_uses --rows; doc/commfit.md, errors). */
-#include "runtime/cost/cost_nccl_band.h"
+#include "runtime/nccl/cost_nccl_band.h"
 
 #include <math.h>
 

@@ -2,10 +2,10 @@
  * Curves of a fit: the time of one collective on one number of nodes, and the
  * bandwidth of one link level. Pure arithmetic, on fits that fit_check
  * accepted. */
-#ifndef MEMSIM_RUNTIME_COST_FIT_CURVE_H
-#define MEMSIM_RUNTIME_COST_FIT_CURVE_H
+#ifndef MEMSIM_RUNTIME_NCCL_FIT_CURVE_H
+#define MEMSIM_RUNTIME_NCCL_FIT_CURVE_H
 
-#include "runtime/cost/fit.h"
+#include "runtime/nccl/fit.h"
 
 /* Time of BYTES on CURVE, at least a nanosecond. Above the largest size
  * measured the last segment goes on; below the smallest the time falls along

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Collectives that use a node's network at the same time share it. */
-#ifndef MEMSIM_RUNTIME_COST_COST_NCCL_SHARE_H
-#define MEMSIM_RUNTIME_COST_COST_NCCL_SHARE_H
+#ifndef MEMSIM_RUNTIME_NCCL_COST_NCCL_SHARE_H
+#define MEMSIM_RUNTIME_NCCL_COST_NCCL_SHARE_H
 
-#include "runtime/cost/cost_nccl.h"
+#include "runtime/nccl/cost_nccl.h"
 
 /* Makes ANSWER, which is QUERY's time alone, its time beside the other users of
  * the network, and flags it where they slow it down. Nothing changes on one

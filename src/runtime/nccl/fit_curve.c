@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/cost/fit_curve.h"
+#include "runtime/nccl/fit_curve.h"
 #include "common/base/bisect.h"
 
 #include <math.h>

@@ -6,9 +6,9 @@
  * A time has two parts: what its bytes take at the rate of the curve's largest
  * size, and the rest, which is latency of steps. Each part grows by its own
  * rule. */
-#include "runtime/cost/cost_nccl.h"
-#include "runtime/cost/cost_tuning.h"
-#include "runtime/cost/fit_curve.h"
+#include "runtime/nccl/cost_nccl.h"
+#include "runtime/nccl/cost_tuning.h"
+#include "runtime/nccl/fit_curve.h"
 
 #include <math.h>
 

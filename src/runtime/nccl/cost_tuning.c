@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/cost/cost_tuning.h"
+#include "runtime/nccl/cost_tuning.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How far an answer may be off. */
-#ifndef MEMSIM_RUNTIME_COST_COST_NCCL_BAND_H
-#define MEMSIM_RUNTIME_COST_COST_NCCL_BAND_H
+#ifndef MEMSIM_RUNTIME_NCCL_COST_NCCL_BAND_H
+#define MEMSIM_RUNTIME_NCCL_COST_NCCL_BAND_H
 
-#include "runtime/cost/cost_nccl.h"
+#include "runtime/nccl/cost_nccl.h"
 
 /* Sets the error and the band of ANSWER, which FAMILY (NULL: no curves) gave to
  * QUERY with the flags that it holds. */

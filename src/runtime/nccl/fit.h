@@ -3,8 +3,8 @@
  * src/fits reads it and cost_nccl.c evaluates it. Sizes are those of
  * nccl-tests: the bytes of the whole buffer (for all-gather the whole output),
  * times are in microseconds, bandwidths in 1e9 bytes a second. */
-#ifndef MEMSIM_RUNTIME_COST_FIT_H
-#define MEMSIM_RUNTIME_COST_FIT_H
+#ifndef MEMSIM_RUNTIME_NCCL_FIT_H
+#define MEMSIM_RUNTIME_NCCL_FIT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
  * one adapter of several. With USERS of its kind at once the network has USERS
  * times its bytes to carry, which takes at least bytes / bandwidth: the time is
  * the greater of the two. */
-#include "runtime/cost/cost_nccl_share.h"
+#include "runtime/nccl/cost_nccl_share.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a fit must satisfy. */
-#include "runtime/cost/fit.h"
+#include "runtime/nccl/fit.h"
 #include "common/base/err.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/cost/fit_formula.h"
-#include "runtime/cost/fit_curve.h"
+#include "runtime/nccl/fit_formula.h"
+#include "runtime/nccl/fit_curve.h"
 
 #include <math.h>
 

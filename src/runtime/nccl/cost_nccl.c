@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/cost/cost_nccl.h"
-#include "runtime/cost/cost_nccl_band.h"
-#include "runtime/cost/cost_nccl_share.h"
-#include "runtime/cost/fit_curve.h"
-#include "runtime/cost/fit_formula.h"
+#include "runtime/nccl/cost_nccl.h"
+#include "runtime/nccl/cost_nccl_band.h"
+#include "runtime/nccl/cost_nccl_share.h"
+#include "runtime/nccl/fit_curve.h"
+#include "runtime/nccl/fit_formula.h"
 
 #include <math.h>
 

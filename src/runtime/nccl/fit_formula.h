@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Hierarchical formulas: a collective's time from the bandwidth and latency of
  * each link level. doc/evidence/commfit.md derives them. */
-#ifndef MEMSIM_RUNTIME_COST_FIT_FORMULA_H
-#define MEMSIM_RUNTIME_COST_FIT_FORMULA_H
+#ifndef MEMSIM_RUNTIME_NCCL_FIT_FORMULA_H
+#define MEMSIM_RUNTIME_NCCL_FIT_FORMULA_H
 
-#include "runtime/cost/fit.h"
+#include "runtime/nccl/fit.h"
 
 /* t = latency + bytes / (1e3 bandwidth), summed over the levels: what a level
  * of the machine contributes. */

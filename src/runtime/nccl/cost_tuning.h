@@ -4,10 +4,10 @@
  * has the answer. Source: NVIDIA/nccl src/graph/tuning.cc (2.27 to 2.30),
  * ncclTopoTuneModel and ncclTunerConstantsDefaults; src/graph/topo.h for the
  * rates of NVLink. */
-#ifndef MEMSIM_RUNTIME_COST_COST_TUNING_H
-#define MEMSIM_RUNTIME_COST_COST_TUNING_H
+#ifndef MEMSIM_RUNTIME_NCCL_COST_TUNING_H
+#define MEMSIM_RUNTIME_NCCL_COST_TUNING_H
 
-#include "runtime/cost/fit.h"
+#include "runtime/nccl/fit.h"
 
 enum cost_algo {
     COST_ALGO_AUTO, /* the least time, as NCCL chooses */

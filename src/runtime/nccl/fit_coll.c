@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The collectives: their names, and what nccl-tests' bus bandwidth makes of
  * them. */
-#include "runtime/cost/fit.h"
+#include "runtime/nccl/fit.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How long a NCCL collective lasts on a fitted cluster. Pure: the same query
  * gets the same bits, in commfit and in memsim. */
-#ifndef MEMSIM_RUNTIME_COST_COST_NCCL_H
-#define MEMSIM_RUNTIME_COST_COST_NCCL_H
+#ifndef MEMSIM_RUNTIME_NCCL_COST_NCCL_H
+#define MEMSIM_RUNTIME_NCCL_COST_NCCL_H
 
-#include "runtime/cost/cost_tuning.h"
-#include "runtime/cost/fit.h"
+#include "runtime/nccl/cost_tuning.h"
+#include "runtime/nccl/fit.h"
 
 /* Why an answer is worth less than a measurement of just that. */
 enum cost_nccl_flag {
