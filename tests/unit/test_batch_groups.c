@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which ranks work on one batch. */
-#include "memsim/cluster/batch_groups.h"
+#include "memsim/collectives/batch_groups.h"
 
 #include "check.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The ranks of a job: collectives joined, and simulated together. */
 #include "common/base/range.h"
-#include "memsim/cluster/collate.h"
-#include "memsim/cluster/comm_align.h"
+#include "memsim/collectives/collate.h"
+#include "memsim/collectives/comm_align.h"
 #include "memsim/time/time_job.h"
 #include "memsim/time/timing.h"
 

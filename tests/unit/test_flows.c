@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Collectives of several groups that share a network: from traces to times. */
 #include "common/base/range.h"
-#include "memsim/cluster/comm_siblings.h"
-#include "memsim/cluster/comm_wider.h"
+#include "memsim/collectives/comm_siblings.h"
+#include "memsim/collectives/comm_wider.h"
 #include "memsim/time/flow_plan.h"
 #include "memsim/time/timing.h"
 

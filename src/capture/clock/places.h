@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where the ranks of a collective are on the cluster, for its price: the same
- * as a report finds (memsim/cluster/comm_place.h). */
+ * as a report finds (memsim/collectives/comm_place.h). */
 #ifndef MEMSIM_CAPTURE_CLOCK_PLACES_H
 #define MEMSIM_CAPTURE_CLOCK_PLACES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cluster/collate.h"
+#include "memsim/collectives/collate.h"
 #include "memsim/result/result_cards.h"
 #include "memsim/result/result_process.h"
 #include "memsim/result/result_verdict.h"

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "memsim/cluster/comm_wider.h"
+#include "memsim/collectives/comm_wider.h"
 
 static void note_network(const struct cluster *c, const struct flow_plan *plan,
                          struct result *result)

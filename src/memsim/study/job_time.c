@@ -7,9 +7,9 @@
 
 #include "common/base/status.h"
 #include "common/base/xmalloc.h"
-#include "memsim/cluster/batch_groups.h"
-#include "memsim/cluster/collate.h"
-#include "memsim/cluster/comm_width.h"
+#include "memsim/collectives/batch_groups.h"
+#include "memsim/collectives/collate.h"
+#include "memsim/collectives/comm_width.h"
 #include "memsim/report/export/chakra.h"
 #include "memsim/report/text/time_report.h"
 #include "memsim/result/result_verdict.h"

@@ -3,7 +3,7 @@
 #ifndef MEMSIM_MEMSIM_STUDY_JOB_TIMELINES_H
 #define MEMSIM_MEMSIM_STUDY_JOB_TIMELINES_H
 
-#include "memsim/cluster/comm_join.h"
+#include "memsim/collectives/comm_join.h"
 #include "memsim/result/result.h"
 #include "memsim/study/study_time.h"
 #include "memsim/time/flow_plan.h"

@@ -13,7 +13,7 @@
 #include "common/base/hash.h"
 #include "common/base/map.h"
 #include "common/base/xmalloc.h"
-#include "memsim/cluster/comm_siblings.h"
+#include "memsim/collectives/comm_siblings.h"
 #include "memsim/time/flow_route.h"
 #include "runtime/nccl/cost_nccl.h"
 #include "runtime/net/net_pattern.h"

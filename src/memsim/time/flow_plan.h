@@ -5,7 +5,7 @@
 #define MEMSIM_MEMSIM_TIME_FLOW_PLAN_H
 
 #include "fits/cluster.h"
-#include "memsim/cluster/comm_join.h"
+#include "memsim/collectives/comm_join.h"
 #include "fits/placement.h"
 #include "timeline/world.h"
 

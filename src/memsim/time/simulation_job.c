@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "common/base/xmalloc.h"
-#include "memsim/cluster/comm_place.h"
-#include "memsim/cluster/comm_width.h"
+#include "memsim/collectives/comm_place.h"
+#include "memsim/collectives/comm_width.h"
 #include "memsim/time/flow_plan.h"
 #include "memsim/time/simulation_read.h"
 #include "memsim/time/simulation_source.h"

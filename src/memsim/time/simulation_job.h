@@ -5,7 +5,7 @@
 #ifndef MEMSIM_MEMSIM_TIME_SIMULATION_JOB_H
 #define MEMSIM_MEMSIM_TIME_SIMULATION_JOB_H
 
-#include "memsim/cluster/comm_join.h"
+#include "memsim/collectives/comm_join.h"
 #include "memsim/time/simulation_plan.h"
 #include "timeline/simulation.h"
 

@@ -8,7 +8,7 @@
 
 #include "common/trace/play.h"
 #include "common/trace/trace_kept.h"
-#include "memsim/cluster/comm_log.h"
+#include "memsim/collectives/comm_log.h"
 #include "timeline/host_times.h"
 
 /* Of one trace; where the records take more, they are read again. */

@@ -5,7 +5,7 @@
 #ifndef MEMSIM_MEMSIM_REPORT_EXPORT_CHAKRA_H
 #define MEMSIM_MEMSIM_REPORT_EXPORT_CHAKRA_H
 
-#include "memsim/cluster/comm_log.h"
+#include "memsim/collectives/comm_log.h"
 #include "memsim/report/report.h"
 
 struct chakra_job {

@@ -5,7 +5,7 @@
 #define MEMSIM_MEMSIM_REPORT_EXPORT_CHAKRA_COMM_H
 
 #include "common/base/map.h"
-#include "memsim/cluster/comm_log.h"
+#include "memsim/collectives/comm_log.h"
 #include "memsim/report/report.h"
 
 /* Communicators of the same ranks are one group, numbered from 1 on. */

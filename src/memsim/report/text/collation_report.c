@@ -6,7 +6,7 @@
 
 #include "common/base/json_add.h"
 #include "memsim/attribution/stack_text.h"
-#include "memsim/cluster/collate.h"
+#include "memsim/collectives/collate.h"
 #include "memsim/report/text/text_columns.h"
 
 #define SHOWN  8

@@ -2,10 +2,10 @@
  * A job whose gradients are averaged over another number of ranks: which ranks
  * its communicators have then, and which of the ranks that ran stands for each.
  * Pure. */
-#ifndef MEMSIM_MEMSIM_CLUSTER_COMM_WIDER_H
-#define MEMSIM_MEMSIM_CLUSTER_COMM_WIDER_H
+#ifndef MEMSIM_MEMSIM_COLLECTIVES_COMM_WIDER_H
+#define MEMSIM_MEMSIM_COLLECTIVES_COMM_WIDER_H
 
-#include "memsim/cluster/comm_join.h"
+#include "memsim/collectives/comm_join.h"
 
 struct comm_wider {
     const struct comm_log **logs; /* COUNT, with the calls of those given */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cluster/comm_wider.h"
+#include "memsim/collectives/comm_wider.h"
 
 #include <stdlib.h>
 
 #include "common/base/xmalloc.h"
-#include "memsim/cluster/comm_width.h"
+#include "memsim/collectives/comm_width.h"
 
 /* Rank = inner + APART x (place + OWN x outer), where PLACE counts the ranks
  * that average gradients. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/xmalloc.h"
-#include "memsim/cluster/comm_join_internal.h"
+#include "memsim/collectives/comm_join_internal.h"
 
 /* --- communicators -------------------------------------------------------- */
 

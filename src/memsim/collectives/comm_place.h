@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * On which nodes a communicator's ranks are. Pure. */
-#ifndef MEMSIM_MEMSIM_CLUSTER_COMM_PLACE_H
-#define MEMSIM_MEMSIM_CLUSTER_COMM_PLACE_H
+#ifndef MEMSIM_MEMSIM_COLLECTIVES_COMM_PLACE_H
+#define MEMSIM_MEMSIM_COLLECTIVES_COMM_PLACE_H
 
-#include "memsim/cluster/comm_log.h"
+#include "memsim/collectives/comm_log.h"
 #include "fits/placement.h"
 
 struct comm_place {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "common/base/xmalloc.h"
-#include "memsim/cluster/comm_join_internal.h"
+#include "memsim/collectives/comm_join_internal.h"
 
 /* The log of RANK of the world; COMM_NONE: it did not run. */
 static uint32_t log_of(const struct joining *j, uint32_t rank)

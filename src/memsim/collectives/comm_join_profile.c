@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "common/base/xmalloc.h"
-#include "memsim/cluster/comm_align.h"
-#include "memsim/cluster/comm_join_internal.h"
+#include "memsim/collectives/comm_align.h"
+#include "memsim/collectives/comm_join_internal.h"
 
 /* The calls of member M of a communicator; to be freed. */
 static struct comm_call *calls_of(const struct joining *j,

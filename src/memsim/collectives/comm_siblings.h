@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Groups of ranks that did not run and do what a group does that ran: the
  * members of one are those of the other, all as many ranks further. Pure. */
-#ifndef MEMSIM_MEMSIM_CLUSTER_COMM_SIBLINGS_H
-#define MEMSIM_MEMSIM_CLUSTER_COMM_SIBLINGS_H
+#ifndef MEMSIM_MEMSIM_COLLECTIVES_COMM_SIBLINGS_H
+#define MEMSIM_MEMSIM_COLLECTIVES_COMM_SIBLINGS_H
 
-#include "memsim/cluster/comm_join.h"
+#include "memsim/collectives/comm_join.h"
 
 /* Sets *SHIFTS (the caller frees it) to how many ranks further the groups are
  * that C stands for; the first is 0, C itself. Of a world of several groups

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The data-parallel width of a job, and what another one would change. Pure. */
-#ifndef MEMSIM_MEMSIM_CLUSTER_COMM_WIDTH_H
-#define MEMSIM_MEMSIM_CLUSTER_COMM_WIDTH_H
+#ifndef MEMSIM_MEMSIM_COLLECTIVES_COMM_WIDTH_H
+#define MEMSIM_MEMSIM_COLLECTIVES_COMM_WIDTH_H
 
 #include "common/base/err.h"
-#include "memsim/cluster/comm_place.h"
+#include "memsim/collectives/comm_place.h"
 
 struct comm_width {
     uint32_t ranks; /* 0: the process has no collectives */

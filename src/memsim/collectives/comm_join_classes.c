@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "common/base/xmalloc.h"
-#include "memsim/cluster/comm_join_internal.h"
+#include "memsim/collectives/comm_join_internal.h"
 
 /* Of the classes of C's ranks, in their order; 0: they are not known. */
 static uint64_t classes_hash(const struct joining *j, const struct comm *c)

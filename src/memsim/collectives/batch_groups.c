@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cluster/batch_groups.h"
+#include "memsim/collectives/batch_groups.h"
 
 #include <stdlib.h>
 
 #include "common/base/xmalloc.h"
-#include "memsim/cluster/comm_siblings.h"
+#include "memsim/collectives/comm_siblings.h"
 
 /* Less is no activation, but a loss or a count that is averaged. */
 #define ACTIVATION_BYTES 4096

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "common/base/xmalloc.h"
-#include "memsim/cluster/comm_join_internal.h"
+#include "memsim/collectives/comm_join_internal.h"
 
 static void halves_add(struct joining *j, uint32_t log, uint32_t call,
                        struct map *counts)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cluster/comm_place.h"
+#include "memsim/collectives/comm_place.h"
 
 #include <stdlib.h>
 

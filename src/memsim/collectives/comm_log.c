@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cluster/comm_log.h"
+#include "memsim/collectives/comm_log.h"
 
 #include <stdlib.h>
 #include <string.h>

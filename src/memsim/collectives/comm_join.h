@@ -5,10 +5,10 @@
  *
  * Profiles of several ranks begin and end at different places, and their clocks
  * differ: what belongs together is found by comm_align. */
-#ifndef MEMSIM_MEMSIM_CLUSTER_COMM_JOIN_H
-#define MEMSIM_MEMSIM_CLUSTER_COMM_JOIN_H
+#ifndef MEMSIM_MEMSIM_COLLECTIVES_COMM_JOIN_H
+#define MEMSIM_MEMSIM_COLLECTIVES_COMM_JOIN_H
 
-#include "memsim/cluster/comm_log.h"
+#include "memsim/collectives/comm_log.h"
 
 /* A group of sends and receives exchanges with another one. */
 struct comm_pair {

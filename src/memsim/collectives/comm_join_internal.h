@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the files that join collectives share. */
-#ifndef MEMSIM_MEMSIM_CLUSTER_COMM_JOIN_INTERNAL_H
-#define MEMSIM_MEMSIM_CLUSTER_COMM_JOIN_INTERNAL_H
+#ifndef MEMSIM_MEMSIM_COLLECTIVES_COMM_JOIN_INTERNAL_H
+#define MEMSIM_MEMSIM_COLLECTIVES_COMM_JOIN_INTERNAL_H
 
-#include "memsim/cluster/comm_join.h"
+#include "memsim/collectives/comm_join.h"
 
 /* A communicator with those that know it. */
 struct joined {

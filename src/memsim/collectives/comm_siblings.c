@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cluster/comm_siblings.h"
+#include "memsim/collectives/comm_siblings.h"
 
 #include <stdlib.h>
 

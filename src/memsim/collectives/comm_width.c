@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cluster/comm_width.h"
+#include "memsim/collectives/comm_width.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

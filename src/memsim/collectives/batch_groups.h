@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which ranks work on one batch together: those of a tensor-parallel group,
  * which reduce activations in forward, and the stages of a pipeline. Pure. */
-#ifndef MEMSIM_MEMSIM_CLUSTER_BATCH_GROUPS_H
-#define MEMSIM_MEMSIM_CLUSTER_BATCH_GROUPS_H
+#ifndef MEMSIM_MEMSIM_COLLECTIVES_BATCH_GROUPS_H
+#define MEMSIM_MEMSIM_COLLECTIVES_BATCH_GROUPS_H
 
-#include "memsim/cluster/comm_join.h"
+#include "memsim/collectives/comm_join.h"
 
 /* Of COUNT LOGS, whose ranks stand for CLASSES (NULL: for themselves), and of
  * which KNOWS says how much is known of each one's batch (0: nothing). Sets

@@ -2,8 +2,8 @@
  * What one process said and called through NCCL: its communicators, and its
  * collectives in the order of the operations that op_trace makes of the trace.
  */
-#ifndef MEMSIM_MEMSIM_CLUSTER_COMM_LOG_H
-#define MEMSIM_MEMSIM_CLUSTER_COMM_LOG_H
+#ifndef MEMSIM_MEMSIM_COLLECTIVES_COMM_LOG_H
+#define MEMSIM_MEMSIM_COLLECTIVES_COMM_LOG_H
 
 #include "common/trace/op.h"
 #include "common/trace/trace_read.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which collective of one rank's profile is which of another's, and by how much
  * their clocks differ. Pure. */
-#ifndef MEMSIM_MEMSIM_CLUSTER_COMM_ALIGN_H
-#define MEMSIM_MEMSIM_CLUSTER_COMM_ALIGN_H
+#ifndef MEMSIM_MEMSIM_COLLECTIVES_COMM_ALIGN_H
+#define MEMSIM_MEMSIM_COLLECTIVES_COMM_ALIGN_H
 
-#include "memsim/cluster/comm_log.h"
+#include "memsim/collectives/comm_log.h"
 
 /* Finds the shift S, so that call I of B is call I + S of A, and what is to be
  * added to B's times for A's clock: of all shifts under which the calls are of

@@ -2,10 +2,10 @@
  * What would hang or go wrong on a cluster because the ranks of a job do not
  * call the same collectives, or not in an order in which they end: for people.
  */
-#ifndef MEMSIM_MEMSIM_CLUSTER_COLLATE_H
-#define MEMSIM_MEMSIM_CLUSTER_COLLATE_H
+#ifndef MEMSIM_MEMSIM_COLLECTIVES_COLLATE_H
+#define MEMSIM_MEMSIM_COLLECTIVES_COLLATE_H
 
-#include "memsim/cluster/comm_join.h"
+#include "memsim/collectives/comm_join.h"
 
 struct collation_fault {
     enum comm_fault fault;
