@@ -2,9 +2,9 @@
  * The other ranks of the job, for the simulation of this one: which of its
  * collectives, sends and receives wait for which of theirs, and when these come
  * (core/run/meeting.h). Collectives belong together as in reports
- * (memsim/collectives/comm_join.h): by their place on a communicator, messages by
- * their place among those of two ranks; ranks that are no processes come when
- * those do that run for them. */
+ * (memsim/collectives/comm_join.h): by their place on a communicator, messages
+ * by their place among those of two ranks; ranks that are no processes come
+ * when those do that run for them. */
 #ifndef MEMSIM_CAPTURE_CLOCK_OTHERS_H
 #define MEMSIM_CAPTURE_CLOCK_OTHERS_H
 

@@ -12,7 +12,7 @@ static struct card_use *card_get(struct attribute *a, uint64_t device)
     return device < ATTRIBUTE_DEVICES ? &a->cards[device] : NULL;
 }
 
-static void piece_close(struct piece *p)
+static void block_close(struct block *p)
 {
     if (!p->previous)
         return;
@@ -22,7 +22,7 @@ static void piece_close(struct piece *p)
     p->previous = NULL;
 }
 
-static void piece_open(struct piece *p, struct piece **list)
+static void block_open(struct block *p, struct block **list)
 {
     p->next = *list;
     p->previous = list;
@@ -32,7 +32,7 @@ static void piece_open(struct piece *p, struct piece **list)
 }
 
 /* P is of CATEGORY, as of its birth. */
-static void piece_refile(struct attribute *a, struct piece *p,
+static void block_refile(struct attribute *a, struct block *p,
                          enum trace_category category)
 {
     struct card_use *card = &a->cards[p->device];
@@ -49,7 +49,7 @@ static void piece_refile(struct attribute *a, struct piece *p,
     p->growth.kind->category = category;
 }
 
-static void piece_move(struct attribute *a, struct piece *p, uint32_t module)
+static void block_move(struct attribute *a, struct block *p, uint32_t module)
 {
     struct holdings *h = &a->cards[p->device].holdings;
 
@@ -62,25 +62,25 @@ static void piece_move(struct attribute *a, struct piece *p, uint32_t module)
     p->module = module;
 }
 
-/* All pieces of LIST, which is empty then, are of CATEGORY. */
-static void list_refile(struct attribute *a, struct piece **list,
+/* All blocks of LIST, which is empty then, are of CATEGORY. */
+static void list_refile(struct attribute *a, struct block **list,
                         enum trace_category category)
 {
     while (*list) {
-        struct piece *p = *list;
-        piece_close(p);
-        piece_refile(a, p, category);
+        struct block *p = *list;
+        block_close(p);
+        block_refile(a, p, category);
     }
 }
 
 /* Whose ranges and operators tell at once what an allocation is for. FSDP2
  * names its ranges in torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py,
  * FSDP1 in torch/distributed/fsdp/. */
-static const struct omen {
+static const struct clue {
     bool range;         /* else: an operator */
     const char *prefix; /* of its name */
     enum trace_category category;
-} omens[] = {
+} clues[] = {
     {true, "FSDP::all_gather_copy_out", TRACE_CATEGORY_UNSHARDED_PARAMETER},
     {true, "FSDP::all_gather", TRACE_CATEGORY_COMMUNICATION},
     {true, "FSDP::post_backward_reduce", TRACE_CATEGORY_COMMUNICATION},
@@ -97,7 +97,7 @@ static const struct omen {
     {false, "c10d::", TRACE_CATEGORY_COMMUNICATION},
 };
 
-static enum trace_category omen_read(const struct attribute *a,
+static enum trace_category clue_read(const struct attribute *a,
                                      const struct trace_block_alloc *alloc)
 {
     const char *texts[] = {
@@ -105,30 +105,30 @@ static enum trace_category omen_read(const struct attribute *a,
         trace_names_get(a->names, alloc->range),
     };
 
-    for (size_t i = 0; i < sizeof omens / sizeof *omens; i++)
-        if (!strncmp(texts[omens[i].range], omens[i].prefix,
-                     strlen(omens[i].prefix)))
-            return omens[i].category;
+    for (size_t i = 0; i < sizeof clues / sizeof *clues; i++)
+        if (!strncmp(texts[clues[i].range], clues[i].prefix,
+                     strlen(clues[i].prefix)))
+            return clues[i].category;
     return TRACE_CATEGORY_OTHER;
 }
 
-/* Files a new piece. What a forward or a step takes is temporary until it has
+/* Files a new block. What a forward or a step takes is temporary until it has
  * outlived it. */
-static void piece_file(struct attribute *a, struct piece *p,
-                       enum trace_category omen)
+static void block_file(struct attribute *a, struct block *p,
+                       enum trace_category clue)
 {
-    p->category = (uint8_t)omen;
-    if (omen != TRACE_CATEGORY_OTHER)
+    p->category = (uint8_t)clue;
+    if (clue != TRACE_CATEGORY_OTHER)
         return;
     switch ((enum trace_phase_kind)p->phase) {
     case TRACE_PHASE_FORWARD:
     case TRACE_PHASE_RECOMPUTE:
         p->category = TRACE_CATEGORY_TEMPORARY;
-        piece_open(p, &a->forward);
+        block_open(p, &a->forward);
         break;
     case TRACE_PHASE_OPTIMIZER:
         p->category = TRACE_CATEGORY_TEMPORARY;
-        piece_open(p, &a->stepping);
+        block_open(p, &a->stepping);
         break;
     case TRACE_PHASE_BACKWARD:
         p->category = TRACE_CATEGORY_TEMPORARY;
@@ -138,7 +138,7 @@ static void piece_file(struct attribute *a, struct piece *p,
     }
 }
 
-struct history_block piece_life(const struct piece *p)
+struct history_block block_life(const struct block *p)
 {
     return (struct history_block){
         .address = p->address,
@@ -155,10 +155,10 @@ struct history_block piece_life(const struct piece *p)
 }
 
 /* P was allocated, or freed if BYTES is negative. */
-static void piece_tell(struct card_use *card, const struct piece *p,
+static void block_tell(struct card_use *card, const struct block *p,
                         int64_t bytes)
 {
-    struct history_block life = piece_life(p);
+    struct history_block life = block_life(p);
 
     timeline_add(&card->timeline, &card->now, p->category, bytes);
     history_event(&card->history, &card->now, &life, bytes);
@@ -171,7 +171,7 @@ static void piece_tell(struct card_use *card, const struct piece *p,
 
 static void card_peak(struct attribute *a, struct card_use *card)
 {
-    for (struct piece *p = card->gone, *next; p; p = next) {
+    for (struct block *p = card->gone, *next; p; p = next) {
         next = p->next_gone;
         free(p);
     }
@@ -183,18 +183,18 @@ static void card_peak(struct attribute *a, struct card_use *card)
     card->peak_episode = a->episodes.now;
 }
 
-/* The piece leaves the books; it is kept where it was there at the peak. */
-static void piece_end(struct attribute *a, struct piece *p)
+/* The block leaves the books; it is kept where it was there at the peak. */
+static void block_end(struct attribute *a, struct block *p)
 {
     struct card_use *card = &a->cards[p->device];
 
-    piece_close(p);
+    block_close(p);
     if (p->category == TRACE_CATEGORY_OTHER &&
         p->phases_before == a->phase_count)
-        piece_refile(a, p, TRACE_CATEGORY_TEMPORARY);
+        block_refile(a, p, TRACE_CATEGORY_TEMPORARY);
     holdings_add(&card->holdings, &a->modules, p->module, -(int64_t)p->bytes);
     card->current.bytes[p->category] -= p->bytes;
-    piece_tell(card, p, -(int64_t)p->bytes);
+    block_tell(card, p, -(int64_t)p->bytes);
     growth_drop(&card->growth, &p->growth,
                 &(struct growth_bytes){p->bytes, p->requested_bytes});
     if (p->born > card->peak.ordinal) {
@@ -216,11 +216,11 @@ static void moment_set(struct attribute *a, struct card_use *card,
     card->now.reserved_bytes = reserved_bytes;
 }
 
-static struct piece *piece_make(const struct attribute *a,
+static struct block *block_make(const struct attribute *a,
                                 const struct trace_block_alloc *alloc)
 {
     const struct moment *now = &a->cards[alloc->device].now;
-    struct piece *p = xcalloc(1, sizeof *p);
+    struct block *p = xcalloc(1, sizeof *p);
 
     p->address = alloc->address;
     p->bytes = alloc->block_bytes;
@@ -251,31 +251,31 @@ static void on_block_alloc(struct attribute *a, const struct trace_item *item)
 
     if (!card)
         return;
-    struct piece *stale = map_take(&a->pieces, alloc->address);
+    struct block *stale = map_take(&a->blocks, alloc->address);
     if (stale) /* freed unseen */
-        piece_end(a, stale);
+        block_end(a, stale);
     if (!card->phases.count && a->phase_count) /* it is used from now on */
         phase_list_begin(
             &card->phases,
             &(struct moment){.ordinal = a->ordinal,
                              .time_ns = item->head.time_ns - a->start_ns},
             a->phase, step_tracker_step(&a->steps),
-            &(struct standing){&card->current, &card->holdings});
+            &(struct memory_now){&card->current, &card->holdings});
     if (!card->history.run_count)
         history_step(&card->history, &card->now, step_now(a));
     moment_set(a, card, item->head.time_ns, alloc->allocated_bytes,
                alloc->reserved_bytes);
-    struct piece *p = piece_make(a, alloc);
-    map_put(&a->pieces, p->address, p);
+    struct block *p = block_make(a, alloc);
+    map_put(&a->blocks, p->address, p);
     p->growth = growth_take(
         &card->growth,
         &(struct growth_key){p->operation, p->stack, p->module},
         &(struct growth_bytes){p->bytes, p->requested_bytes});
-    piece_file(a, p, omen_read(a, alloc));
+    block_file(a, p, clue_read(a, alloc));
     p->growth.kind->category = (enum trace_category)p->category;
     holdings_add(&card->holdings, &a->modules, p->module, (int64_t)p->bytes);
     card->current.bytes[p->category] += p->bytes;
-    piece_tell(card, p, (int64_t)p->bytes);
+    block_tell(card, p, (int64_t)p->bytes);
     phase_list_peak(&card->phases, card->now.allocated_bytes);
     if (card->now.allocated_bytes > card->peak.allocated_bytes)
         card_peak(a, card);
@@ -288,12 +288,12 @@ static void on_block_free(struct attribute *a, const struct trace_item *item)
 
     if (!card)
         return;
-    struct piece *p = map_take(&a->pieces, freed->address);
+    struct block *p = map_take(&a->blocks, freed->address);
     if (!p)
         return;
     moment_set(a, card, item->head.time_ns, freed->allocated_bytes,
                freed->reserved_bytes);
-    piece_end(a, p);
+    block_end(a, p);
 }
 
 static void on_segment(struct attribute *a, const struct trace_item *item)
@@ -363,7 +363,7 @@ static void on_phase(struct attribute *a, const struct trace_item *item)
         card->now.time_ns = item->head.time_ns - a->start_ns;
         phase_list_begin(&card->phases, &card->now, a->phase,
                          step_tracker_step(&a->steps),
-                         &(struct standing){&card->current, &card->holdings});
+                         &(struct memory_now){&card->current, &card->holdings});
     }
 }
 
@@ -410,7 +410,7 @@ static enum step_rule growth_rule(const struct attribute *a)
 
 /* Fragments are looked for in the first steps only: a look takes time. */
 #define HELD_STEPS  256
-#define HELD_PIECES 100000
+#define HELD_BLOCKS 100000
 
 static void card_step(struct attribute *a, unsigned device, bool restart)
 {
@@ -421,8 +421,8 @@ static void card_step(struct attribute *a, unsigned device, bool restart)
     if (restart)
         growth_restart(g);
     if (card->history.run_count && growth_steps(g) < HELD_STEPS &&
-        a->pieces.count < HELD_PIECES)
-        growth_hold(g, segment_table_held(&card->segments, &a->pieces, device));
+        a->blocks.count < HELD_BLOCKS)
+        growth_hold(g, segment_table_held(&card->segments, &a->blocks, device));
     growth_step(g);
     if (a->rule == STEP_NONE)
         growth_restart(g);
@@ -492,16 +492,16 @@ static void on_storage(struct attribute *a, const struct trace_item *item)
 {
     const struct trace_storage *storage = trace_as_storage(item);
     uint64_t category = storage->category;
-    struct piece *p = map_get(&a->pieces, storage->address);
+    struct block *p = map_get(&a->blocks, storage->address);
 
     if (!p || category >= TRACE_CATEGORY_COUNT)
         return;
     bool owned = p->category != category || p->module;
     if (owned && !(believed[category] >> p->category & 1))
         return;
-    piece_close(p);
-    piece_refile(a, p, (enum trace_category)category);
-    piece_move(a, p, (uint32_t)storage->module);
+    block_close(p);
+    block_refile(a, p, (enum trace_category)category);
+    block_move(a, p, (uint32_t)storage->module);
     p->name = storage->name;
 }
 
@@ -512,9 +512,9 @@ static void on_collective(struct attribute *a, const struct trace_item *item)
     const uint64_t addresses[] = {call->send, call->receive};
 
     for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
-        struct piece *p = map_get(&a->pieces, addresses[i]);
+        struct block *p = map_get(&a->blocks, addresses[i]);
         if (p && p->category == TRACE_CATEGORY_OTHER)
-            piece_refile(a, p, TRACE_CATEGORY_COMMUNICATION);
+            block_refile(a, p, TRACE_CATEGORY_COMMUNICATION);
     }
 }
 
@@ -577,15 +577,15 @@ void attribute_take(struct attribute *a, const struct trace_item *item,
 void attribute_label(struct attribute *a, uint64_t address,
                      const struct label *label)
 {
-    struct piece *p = map_get(&a->pieces, address);
+    struct block *p = map_get(&a->blocks, address);
 
     if (!p)
         return;
     p->label = *label;
     if (!label_is_workspace(label))
         return;
-    piece_close(p);
-    piece_refile(a, p, TRACE_CATEGORY_WORKSPACE);
+    block_close(p);
+    block_refile(a, p, TRACE_CATEGORY_WORKSPACE);
 }
 
 struct attribute *attribute_create(void)
@@ -598,7 +598,7 @@ struct attribute *attribute_create(void)
 
 static void card_fini(struct card_use *card)
 {
-    for (struct piece *p = card->gone, *next; p; p = next) {
+    for (struct block *p = card->gone, *next; p; p = next) {
         next = p->next_gone;
         free(p);
     }
@@ -616,9 +616,9 @@ void attribute_destroy(struct attribute *a)
     size_t cursor = 0;
 
     step_tracker_fini(&a->steps);
-    for (void *p; (p = map_next(&a->pieces, &cursor));)
+    for (void *p; (p = map_next(&a->blocks, &cursor));)
         free(p);
-    map_fini(&a->pieces);
+    map_fini(&a->blocks);
     for (size_t i = 0; i < ATTRIBUTE_DEVICES; i++)
         card_fini(&a->cards[i]);
     module_table_fini(&a->modules);

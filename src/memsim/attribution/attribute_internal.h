@@ -62,7 +62,7 @@ struct phase_list {
 };
 
 /* The present state: the allocated bytes, and the modules' part of them. */
-struct standing {
+struct memory_now {
     const struct attribution_sums *current;
     const struct holdings *holdings;
 };
@@ -70,7 +70,7 @@ struct standing {
 /* PHASE of STEP begins now. */
 void phase_list_begin(struct phase_list *l, const struct moment *now,
                       enum trace_phase_kind phase, unsigned step,
-                      const struct standing *standing);
+                      const struct memory_now *memory);
 void phase_list_peak(struct phase_list *l, uint64_t allocated_bytes);
 void phase_list_refile(struct phase_list *l, uint64_t born,
                        enum trace_category from, enum trace_category to,
@@ -80,7 +80,7 @@ void phase_list_move(struct phase_list *l, uint64_t born, uint32_t from,
                      uint32_t to, uint64_t bytes);
 /* *TO must have its modules; PLACES are 1 + their indices, by number. */
 void phase_list_conclude(struct phase_list *l, const struct moment *now,
-                         const struct standing *standing, const size_t *places,
+                         const struct memory_now *memory, const size_t *places,
                          struct attribution *to);
 void phase_list_fini(struct phase_list *l);
 
@@ -108,16 +108,16 @@ void segment_table_peak(struct segment_table *t);
  * after the other become one segment. */
 void segment_table_conclude(struct segment_table *t, uint64_t peak_ordinal,
                             struct attribution *to);
-/* The bytes of the segments that have a block of PIECES, struct piece by
+/* The bytes of the segments that have one of BLOCKS, struct block by
  * address, of DEVICE: PyTorch cannot give them back. */
 uint64_t segment_table_held(const struct segment_table *t,
-                            const struct map *pieces, unsigned device);
+                            const struct map *blocks, unsigned device);
 void segment_table_fini(struct segment_table *t);
 
 /* --- blocks: attribute.c ---------------------------------------------------
  */
 
-struct piece {
+struct block {
     uint64_t address, bytes, requested_bytes;
     uint64_t born;          /* the record's ordinal */
     uint64_t born_event, born_ns;
@@ -130,8 +130,8 @@ struct piece {
     uint32_t module;
     uint8_t device;
     uint8_t phase, category;
-    struct piece *next, **previous; /* of those whose category is open */
-    struct piece *next_gone;
+    struct block *next, **previous; /* of those whose category is open */
+    struct block *next_gone;
 };
 
 struct card_oom {
@@ -156,23 +156,23 @@ struct card_use {
     struct peak_law_points law;
     struct phase_list phases;
     struct segment_table segments;
-    struct piece *gone; /* freed since the peak */
+    struct block *gone; /* freed since the peak */
     struct card_oom *ooms;
     size_t oom_count, oom_capacity;
 };
 
 /* P's life, which has not ended. */
-struct history_block piece_life(const struct piece *p);
+struct history_block block_life(const struct block *p);
 
 #define ATTRIBUTE_DEVICES SESSION_DEVICES
 
 /* The state of an attribution; attribute_result.c makes the result. */
 struct attribute {
     struct card_use cards[ATTRIBUTE_DEVICES];
-    struct map pieces; /* struct piece by address: live */
+    struct map blocks; /* struct block by address: live */
     struct module_table modules;
     const struct trace_names *names;  /* of the pass */
-    struct piece *forward, *stepping; /* their category is decided at backward
+    struct block *forward, *stepping; /* their category is decided at backward
                                          or at the step's end, if alive */
     bool told;                        /* the trace has PHASE records */
     uint64_t ordinal, start_ns;

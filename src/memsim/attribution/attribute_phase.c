@@ -97,12 +97,12 @@ static void rows_pass(struct phase_list *l, const struct holdings *h)
 /* --- phases --------------------------------------------------------------- */
 
 static void row_end(struct phase_row *row, const struct moment *now,
-                    const struct standing *standing)
+                    const struct memory_now *memory)
 {
     row->told.end_ns = now->time_ns;
-    row->told.end = *standing->current;
+    row->told.end = *memory->current;
     row->end_ordinal = now->ordinal;
-    holds_take(&row->held, standing->holdings);
+    holds_take(&row->held, memory->holdings);
 }
 
 /* Makes room by dropping rows from the middle: the first steps tell how a run
@@ -129,10 +129,10 @@ static void row_to_end(struct phase_list *l, struct phase_row *row)
 
 void phase_list_begin(struct phase_list *l, const struct moment *now,
                       enum trace_phase_kind phase, unsigned step,
-                      const struct standing *standing)
+                      const struct memory_now *memory)
 {
     if (l->count)
-        row_end(&l->rows[l->count - 1], now, standing);
+        row_end(&l->rows[l->count - 1], now, memory);
     struct phase_row *row = row_to_resume(l, phase, step);
     if (row) {
         row_to_end(l, row);
@@ -148,7 +148,7 @@ void phase_list_begin(struct phase_list *l, const struct moment *now,
                                     .start_ns = now->time_ns,
                                     .peak_bytes = now->allocated_bytes},
                            .end_ordinal = UINT64_MAX};
-    rows_pass(l, standing->holdings);
+    rows_pass(l, memory->holdings);
 }
 
 void phase_list_peak(struct phase_list *l, uint64_t allocated_bytes)
@@ -219,11 +219,11 @@ static uint64_t *modules_held(const struct holds *held, const size_t *places,
 }
 
 void phase_list_conclude(struct phase_list *l, const struct moment *now,
-                         const struct standing *standing, const size_t *places,
+                         const struct memory_now *memory, const size_t *places,
                          struct attribution *to)
 {
     if (l->count)
-        row_end(&l->rows[l->count - 1], now, standing);
+        row_end(&l->rows[l->count - 1], now, memory);
     qsort(l->rows, l->count, sizeof *l->rows, row_compare);
     to->phases = xcalloc(l->count + 1, sizeof *to->phases);
     to->phase_count = l->count;

@@ -69,17 +69,17 @@ static void module_want(const struct module_table *t, struct index *index,
         index->places[id] = 1;
 }
 
-static void pieces_each(const struct attribute *a, unsigned device,
-                        void (*take)(void *context, const struct piece *p),
+static void blocks_each(const struct attribute *a, unsigned device,
+                        void (*take)(void *context, const struct block *p),
                         void *context)
 {
     const struct card_use *card = &a->cards[device];
     size_t cursor = 0;
 
-    for (const struct piece *p; (p = map_next(&a->pieces, &cursor));)
+    for (const struct block *p; (p = map_next(&a->blocks, &cursor));)
         if (p->device == device && p->born <= card->peak.ordinal)
             take(context, p);
-    for (const struct piece *p = card->gone; p; p = p->next_gone)
+    for (const struct block *p = card->gone; p; p = p->next_gone)
         take(context, p);
 }
 
@@ -91,7 +91,7 @@ struct conclusion {
     size_t capacity; /* of blocks */
 };
 
-static void piece_count(void *context, const struct piece *p)
+static void block_count(void *context, const struct block *p)
 {
     struct conclusion *c = context;
 
@@ -154,7 +154,7 @@ static char *text_of(const struct conclusion *c, uint64_t id)
     return *text ? xstrdup(text) : NULL;
 }
 
-static void piece_put(void *context, const struct piece *p)
+static void block_put(void *context, const struct block *p)
 {
     struct conclusion *c = context;
     struct attribution *to = c->to;
@@ -251,7 +251,7 @@ static void blocks_put(struct conclusion *c, unsigned device)
 
     to->blocks = xcalloc(to->block_count + 1, sizeof *to->blocks);
     to->block_count = 0;
-    pieces_each(c->a, device, piece_put, c);
+    blocks_each(c->a, device, block_put, c);
     qsort(to->blocks, to->block_count, sizeof *to->blocks, block_compare);
 }
 
@@ -399,8 +399,8 @@ static void lives_conclude(struct conclusion *c, struct card_use *card,
     size_t cursor = 0;
 
     history_conclude(&card->history, &card->now);
-    for (const struct piece *p; (p = map_next(&c->a->pieces, &cursor));) {
-        struct history_block life = piece_life(p);
+    for (const struct block *p; (p = map_next(&c->a->blocks, &cursor));) {
+        struct history_block life = block_life(p);
         if (p->device == device)
             history_put(&card->history, &life);
     }
@@ -437,7 +437,7 @@ struct attribution *attribute_conclude(struct attribute *a, unsigned device)
     c.to->peak_phase = card->peak_phase;
     c.to->peak_episode = episode_of(&a->episodes, card->peak_episode);
     module_table_count(&a->modules);
-    pieces_each(a, device, piece_count, &c);
+    blocks_each(a, device, block_count, &c);
     modules_choose(&c);
     modules_place(&c);
     blocks_put(&c, device);
@@ -446,7 +446,7 @@ struct attribution *attribute_conclude(struct attribute *a, unsigned device)
     c.to->point_bytes = card->timeline.least_bytes;
     lives_conclude(&c, card, device);
     phase_list_conclude(&card->phases, &card->now,
-                        &(struct standing){&card->current, &card->holdings},
+                        &(struct memory_now){&card->current, &card->holdings},
                         c.index.places, c.to);
     segment_table_conclude(&card->segments, card->peak.ordinal, c.to);
     segments_fill(c.to);

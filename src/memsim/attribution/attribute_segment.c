@@ -138,13 +138,13 @@ static struct attribution_segment *segments_sort(const struct segment_table *t)
 }
 
 uint64_t segment_table_held(const struct segment_table *t,
-                            const struct map *pieces, unsigned device)
+                            const struct map *blocks, unsigned device)
 {
     struct attribution_segment *all = segments_sort(t);
     uint64_t bytes = 0;
     size_t cursor = 0;
 
-    for (const struct piece *p; (p = map_next(pieces, &cursor));) {
+    for (const struct block *p; (p = map_next(blocks, &cursor));) {
         const struct attribution_segment *segment =
             p->device == device
                 ? segment_find(all, t->live.count, p->address)

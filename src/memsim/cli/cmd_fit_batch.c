@@ -8,6 +8,7 @@
 #include "common/base/xmalloc.h"
 #include "memsim/report/text/batch_report.h"
 #include "memsim/run/batch_cache.h"
+#include "memsim/run/ended.h"
 #include "memsim/run/warm.h"
 #include "memsim/cli/batch_find.h"
 #include "memsim/cli/cmd.h"
@@ -87,7 +88,7 @@ static const struct options options = {
 static int status_of(const struct batch_report *r)
 {
     if (r->signal)
-        return 128 + r->signal;
+        return ended_by(r->signal);
     if (r->outcome_count &&
         batch_verdict_ends(r->outcomes[r->outcome_count - 1].verdict))
         return CMD_RUN_FAILED;

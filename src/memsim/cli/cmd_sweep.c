@@ -24,6 +24,7 @@
 #include "memsim/report/text/scaling.h"
 #include "memsim/run/batch.h"
 #include "memsim/run/batch_cache.h"
+#include "memsim/run/ended.h"
 #include "memsim/run/ranks.h"
 #include "memsim/run/spawn.h"
 #include "memsim/study/scratch.h"
@@ -354,7 +355,7 @@ static int worker_run(void *context, size_t at)
     int status = combination_run(s, at, &err);
 
     if (quiet_interrupted())
-        return 128 + spawn_signal();
+        return ended_by(spawn_signal());
     return status ? cmd_fail(status, &err) : s->failed ? WORKER_FAILED : 0;
 }
 
@@ -497,7 +498,7 @@ static int sweep_all(struct sweep_run *s, struct err *err)
         return CMD_RUN_FAILED;
     if (quiet_interrupted()) {
         cmd_note("interrupted; the same command goes on from here");
-        return 128 + spawn_signal();
+        return ended_by(spawn_signal());
     }
     return s->failed ? CMD_RUN_FAILED : CMD_OK;
 }

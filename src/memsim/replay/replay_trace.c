@@ -309,8 +309,8 @@ static void see_segment_unmap(struct replay_trace *t,
     see_segment(t, item, ALLOC_SEGMENT_UNMAP);
 }
 
-static void (*const seers[])(struct replay_trace *t,
-                             const struct trace_item *item) = {
+static void (*const handlers[])(struct replay_trace *t,
+                                const struct trace_item *item) = {
     [TRACE_BLOCK_ALLOC] = see_block_alloc,
     [TRACE_BLOCK_FREE] = see_block_free,
     [TRACE_FREE_DONE] = see_free_done,
@@ -363,9 +363,9 @@ static void see(struct replay_trace *t, const struct trace_item *item)
 {
     if (t->held_count)
         held_settle(t, item);
-    if (item->head.kind < sizeof seers / sizeof *seers &&
-        seers[item->head.kind])
-        seers[item->head.kind](t, item);
+    if (item->head.kind < sizeof handlers / sizeof *handlers &&
+        handlers[item->head.kind])
+        handlers[item->head.kind](t, item);
     t->index++;
 }
 

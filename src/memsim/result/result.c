@@ -4,6 +4,7 @@
 #include "memsim/result/result_process.h"
 #include "memsim/result/result_verdict.h"
 #include "memsim/result/result.h"
+#include "memsim/run/ended.h"
 #include "memsim/time/time_log.h"
 #include "memsim/time/timing.h"
 
@@ -307,7 +308,7 @@ static void real_note(struct result *r, const struct session *s)
 static void notes_collect(struct result *r, const struct session *s)
 {
     real_note(r, s);
-    if (r->verdict == VERDICT_FAILED && r->command_status == 128 + SIGKILL)
+    if (r->verdict == VERDICT_FAILED && r->command_status == ended_by(SIGKILL))
         result_note(r, KILLED "maybe by this machine for lack of its own "
                               "memory: see dmesg");
     if (!r->rank_count)

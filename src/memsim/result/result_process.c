@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/base/xmalloc.h"
+#include "memsim/run/ended.h"
 
 #define NAMED 3 /* files that a note names; --json has all */
 
@@ -121,7 +122,7 @@ static void files_note(struct result *r, const struct session *s)
 /* The user ended it: that is no fault of a value. */
 static bool was_interrupted(const struct result *r)
 {
-    return r->command_status == 128 + SIGINT;
+    return r->command_status == ended_by(SIGINT);
 }
 
 static void reads_note(struct result *r, const struct session *s)

@@ -15,6 +15,7 @@
 
 #include "common/base/xmalloc.h"
 #include "common/trace/session.h"
+#include "memsim/run/ended.h"
 #include "memsim/run/launch_line.h"
 #include "memsim/run/ranks.h"
 
@@ -410,13 +411,13 @@ static void on_alarm(int signal)
 static int rank_code(int status)
 {
     if (!WIFSIGNALED(status))
-        return WEXITSTATUS(status);
+        return ended_status(status);
     switch (WTERMSIG(status)) {
     case SIGINT:
     case SIGTERM:
     case SIGHUP:
     case SIGQUIT:
-        return 128 + WTERMSIG(status);
+        return ended_status(status);
     default:
         return RANK_DIED;
     }

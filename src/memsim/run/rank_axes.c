@@ -8,11 +8,6 @@
 #include "common/base/xmalloc.h"
 #include "common/trace/session.h"
 
-static bool is_same_place(const struct rank_axes *axes, uint32_t a, uint32_t b)
-{
-    return rank_axis_alike(axes->axis, axes->count, a, b);
-}
-
 static uint64_t places(const struct rank_axes *axes)
 {
     uint64_t count = 1;
@@ -120,14 +115,14 @@ static bool ends_chain(const struct rank_axes *axes, uint32_t world)
 
     for (uint32_t i = 0; i < axes->count; i++)
         messages = messages || are_messages(&axes->axis[i]);
-    return messages && !is_same_place(axes, 0, world - 1);
+    return messages && !rank_axis_alike(axes->axis, axes->count, 0, world - 1);
 }
 
 static bool has_place(const struct rank_axes *axes,
                       const struct rank_set *ranks, uint32_t rank)
 {
     for (uint32_t r = 0; rank_set_next(ranks, r, &r); r++)
-        if (is_same_place(axes, r, rank))
+        if (rank_axis_alike(axes->axis, axes->count, r, rank))
             return true;
     return false;
 }
@@ -147,7 +142,8 @@ void rank_axes_ranks(const struct rank_axes *axes, uint32_t world,
     bool chain = ends_chain(axes, world);
 
     for (uint32_t rank = 0; rank < world; rank++) {
-        bool is_last = chain && is_same_place(axes, rank, world - 1);
+        bool is_last = chain && rank_axis_alike(axes->axis, axes->count, rank,
+                                                world - 1);
         if (is_alone(axes, rank, world) ||
             (!is_last && !has_place(axes, ranks, rank)))
             rank_set_add(ranks, rank);

@@ -17,6 +17,7 @@
 #include "common/base/temporary.h"
 #include "common/base/xmalloc.h"
 #include "common/trace/session_mail.h"
+#include "memsim/run/ended.h"
 #include "memsim/run/relay.h"
 
 #define CORE_LIBRARY "libmemsim.so"
@@ -333,7 +334,7 @@ static int shell_status(int status)
 {
     if (status < 0)
         return 125;
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    return ended_status(status);
 }
 
 int spawn_signal(void)

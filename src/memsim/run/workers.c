@@ -14,6 +14,7 @@
 
 #include "common/base/temporary.h"
 #include "common/base/xmalloc.h"
+#include "memsim/run/ended.h"
 #include "memsim/run/relay.h"
 
 struct worker {
@@ -62,7 +63,7 @@ static _Noreturn void work_alone(const struct pool *p, size_t place,
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
-        _exit(128 + SIGTERM);
+        _exit(ended_by(SIGTERM));
     if (nothing >= 0)
         dup2(nothing, STDIN_FILENO);
     cpus_take(place, p->w->most);
@@ -108,9 +109,7 @@ static void workers_reap(struct pool *p)
             continue;
         p->of[i].pid = 0;
         p->running--;
-        status = WIFSIGNALED(status) ? 128 + WTERMSIG(status)
-                                     : WEXITSTATUS(status);
-        if (p->w->ended(p->w->context, p->of[i].at, status))
+        if (p->w->ended(p->w->context, p->of[i].at, ended_status(status)))
             p->stopped = true;
     }
 }

@@ -30,8 +30,8 @@ struct range {
 
 struct pool {
     int device;
-    bool standing; /* a default pool */
-    bool dying;    /* destroyed, but not everything is given back */
+    bool is_default;
+    bool dying; /* destroyed, but not everything is given back */
     uint64_t most_bytes;
     uint64_t values[POOL_ATTRIBUTES];
     struct range *free;
@@ -144,7 +144,7 @@ static struct pool *pool_default(int device)
         defaults[device] = pool_new(device, 0);
         currents[device] = defaults[device];
         if (defaults[device])
-            defaults[device]->standing = true;
+            defaults[device]->is_default = true;
     }
     return defaults[device];
 }
@@ -212,7 +212,7 @@ int memsim_pool_destroy(uint64_t handle)
 
     core_lock(LOCK_POOL);
     struct pool *pool = pool_get(handle);
-    if (!pool || pool->standing) {
+    if (!pool || pool->is_default) {
         rc = CORE_INVALID_VALUE;
     } else {
         if (currents[pool->device] == pool)

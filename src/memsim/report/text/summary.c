@@ -21,6 +21,7 @@
 #include "memsim/report/text/rank_text.h"
 #include "memsim/report/report.h"
 #include "memsim/result/result_verdict.h"
+#include "memsim/run/ended.h"
 #include "memsim/collectives/traffic.h"
 #include "memsim/report/text/text_columns.h"
 #include "memsim/report/text/thing_text.h"
@@ -81,7 +82,7 @@ static const struct heading interrupted = {INK_WARN, "interrupted"};
 static bool is_interrupted(const struct result *r)
 {
     return r->verdict == VERDICT_FAILED && r->finished &&
-           r->command_status == 128 + SIGINT;
+           r->command_status == ended_by(SIGINT);
 }
 
 /* The command itself ended well. */
@@ -129,7 +130,7 @@ static void fits_detail(const struct result *r, char *detail, size_t size)
 static void failure_detail(const struct result *r, char *detail, size_t size)
 {
     int status = r->command_status;
-    bool by_signal = status > 128 && status < 128 + SIGRTMIN;
+    bool by_signal = status > ended_by(0) && status < ended_by(SIGRTMIN);
 
     if (is_interrupted(r))
         snprintf(detail, size, "%s",
@@ -137,7 +138,7 @@ static void failure_detail(const struct result *r, char *detail, size_t size)
     else if (r->finished && status)
         snprintf(detail, size, " (status %d%s%s), not for lack of GPU memory",
                  status, by_signal ? ", " : "",
-                 by_signal ? strsignal(status - 128) : "");
+                 by_signal ? strsignal(status - ended_by(0)) : "");
 }
 
 /* What the verdict needs to be understood, in DETAIL. */
