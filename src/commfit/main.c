@@ -78,7 +78,7 @@ static const struct options options = {
     .rows = rows,
 };
 
-static int fail(const struct err *err)
+static int commfit_fail(const struct err *err)
 {
     fprintf(stderr, "commfit: %s\n", err->text);
     return FAILED;
@@ -293,13 +293,13 @@ static int run_old_fit(struct job *job, const char *path)
         return fail_usage("a fit alone: give --eval or --plot, or `commfit "
                           "report FIT.json'");
     if (fit_load(path, &job->fit, &err))
-        return fail(&err);
+        return commfit_fail(&err);
     if (s->plot) {
         series_of_fit(&job->fit, &job->set);
         if (plot_write(&job->fit, &job->set, &job->scores, s->plot, &err))
-            return fail(&err);
+            return commfit_fail(&err);
     }
-    return s->eval && evaluate(job, &err) ? fail(&err) : OK;
+    return s->eval && evaluate(job, &err) ? commfit_fail(&err) : OK;
 }
 
 static int run_fit(struct job *job, const struct operands *operands)
@@ -309,7 +309,7 @@ static int run_fit(struct job *job, const struct operands *operands)
     if (fit_benches(job, operands, &err)) {
         if (job->bench.drop_count)
             fit_report_bench(&job->bench, stderr);
-        return fail(&err);
+        return commfit_fail(&err);
     }
     if (job->out) {
         struct fit_story story = story_of(job);
@@ -319,7 +319,7 @@ static int run_fit(struct job *job, const struct operands *operands)
         if (!job->settings.output)
             fprintf(job->out, "the fit is not kept: -o FIT.json writes it\n");
     }
-    return use_fit(job, &err) ? fail(&err) : OK;
+    return use_fit(job, &err) ? commfit_fail(&err) : OK;
 }
 
 static int run_update(const struct settings *s)
@@ -328,7 +328,7 @@ static int run_update(const struct settings *s)
 
     if (update_file(s->update, s->from, s->output ? s->output : s->update,
                     stdout, &err))
-        return fail(&err);
+        return commfit_fail(&err);
     return OK;
 }
 
@@ -444,7 +444,7 @@ static int run_report(const struct report_settings *s, const char *name)
     if (s->plot && plot_check(s->plot, &err))
         return fail_usage(err.text);
     if (cluster_load(name, &cluster, &err))
-        return fail(&err);
+        return commfit_fail(&err);
     if (!s->plot || strcmp(s->plot, "-") != 0)
         fit_report_all(&cluster.fit, NULL, s->verbose, stdout);
     series_of_fit(&cluster.fit, &set);
@@ -452,7 +452,7 @@ static int run_report(const struct report_settings *s, const char *name)
         rc = plot_write(&cluster.fit, &set, &none, s->plot, &err);
     series_fini(&set);
     cluster_fini(&cluster);
-    return rc ? fail(&err) : OK;
+    return rc ? commfit_fail(&err) : OK;
 }
 
 static int start_report(int argc, char **argv)
@@ -496,7 +496,7 @@ static int start_predict(int argc, char **argv)
     case -2:
         return fail_usage(err.text);
     default:
-        return fail(&err);
+        return commfit_fail(&err);
     }
 }
 
@@ -516,7 +516,9 @@ static int start_operators(int argc, char **argv)
     case OPTIONS_OK:
         break;
     }
-    return operators_run(&settings, &operands, stdout, &err) ? fail(&err) : OK;
+    return operators_run(&settings, &operands, stdout, &err)
+               ? commfit_fail(&err)
+               : OK;
 }
 
 static int start(int argc, char **argv)
@@ -557,5 +559,5 @@ int main(int argc, char **argv)
     int status = start(argc, argv);
     if (!standard_finish(&err) || status == FAILED)
         return status;
-    return fail(&err);
+    return commfit_fail(&err);
 }

@@ -133,7 +133,7 @@ static bool read_number(const char **at, double *value)
     return true;
 }
 
-static bool take(const char **at, const char *end, char c)
+static bool character_take(const char **at, const char *end, char c)
 {
     *at = skip_space(*at, end);
     if (*at == end || **at != c)
@@ -146,7 +146,7 @@ static bool take(const char **at, const char *end, char c)
 static bool read_values(const char **at, const char *end,
                         struct cost_numbers *n, size_t *total, size_t *room)
 {
-    if (take(at, end, ']'))
+    if (character_take(at, end, ']'))
         return true;
     do {
         *at = skip_space(*at, end);
@@ -155,8 +155,8 @@ static bool read_values(const char **at, const char *end,
         xgrow(&n->values, *total, room, sizeof *n->values);
         if (!read_number(at, &n->values[(*total)++]))
             return false;
-    } while (take(at, end, ','));
-    return take(at, end, ']');
+    } while (character_take(at, end, ','));
+    return character_take(at, end, ']');
 }
 
 static bool read_lists(const char *at, const char *end, struct cost_numbers *n)
@@ -164,19 +164,19 @@ static bool read_lists(const char *at, const char *end, struct cost_numbers *n)
     size_t total = 0, value_room = 0, starts = 1, start_room = 1;
 
     n->starts = xcalloc(1, sizeof *n->starts);
-    if (!take(&at, end, '['))
+    if (!character_take(&at, end, '['))
         return false;
-    if (take(&at, end, ']'))
+    if (character_take(&at, end, ']'))
         return true;
     do {
-        if (!take(&at, end, '[') ||
+        if (!character_take(&at, end, '[') ||
             !read_values(&at, end, n, &total, &value_room))
             return false;
         xgrow(&n->starts, starts, &start_room, sizeof *n->starts);
         n->starts[starts] = (uint32_t)total;
         n->count = (uint32_t)starts++;
-    } while (take(&at, end, ','));
-    return take(&at, end, ']') && at == end;
+    } while (character_take(&at, end, ','));
+    return character_take(&at, end, ']') && at == end;
 }
 
 int cost_lists_read(const struct cost_lists *l, const cJSON *item,

@@ -25,7 +25,7 @@ struct reader {
     char place[96]; /* "models[3]" */
 };
 
-static int fail(const struct reader *r, const char *what)
+static int fit_fail(const struct reader *r, const char *what)
 {
     return err_set(r->err, "%s: %s%s%s", r->origin, r->place,
                    r->place[0] ? ": " : "", what);
@@ -40,7 +40,7 @@ static int read_number(const struct reader *r, const cJSON *object,
         char text[64];
 
         snprintf(text, sizeof text, "%s is missing or no number", key);
-        return fail(r, text);
+        return fit_fail(r, text);
     }
     *value = item->valuedouble;
     return 0;
@@ -95,10 +95,10 @@ static int read_types(const struct reader *r, const cJSON *list, uint32_t *bits)
                      : -1;
 
         if (at < 0)
-            return fail(r, "a type that memsim does not know");
+            return fit_fail(r, "a type that memsim does not know");
         *bits |= UINT32_C(1) << at;
     }
-    return *bits ? 0 : fail(r, "types are missing");
+    return *bits ? 0 : fit_fail(r, "types are missing");
 }
 
 static int find_variant(enum work_family family, const cJSON *item)
@@ -124,7 +124,7 @@ static int read_variants(const struct reader *r, const cJSON *list,
         int at = find_variant(family, item);
 
         if (at < 0)
-            return fail(r, "a variant that memsim does not know");
+            return fit_fail(r, "a variant that memsim does not know");
         *bits |= UINT32_C(1) << at;
     }
     return 0;
@@ -280,9 +280,9 @@ static void *read_trees(const struct reader *r, const cJSON *model,
                         &l.edges) ||
         cost_lists_read(r->lists, cJSON_GetObjectItem(trees, "trees"),
                         &l.trees))
-        fail(r, "the trees are no lists of numbers, or too long");
+        fit_fail(r, "the trees are no lists of numbers, or too long");
     else if (!(head.node_count = count_nodes(&l)))
-        fail(r, "a tree's nodes do not add up");
+        fit_fail(r, "a tree's nodes do not add up");
     else
         state = lay_trees(&l, &head, &m->bytes);
     free(l.edges.values);
@@ -364,7 +364,7 @@ static int read_model(const struct reader *r, const cJSON *model,
     const char *basis = json_text_of(model, "basis");
 
     if (family < 0 || kind < 0)
-        return fail(r, "a family or model that memsim does not know");
+        return fit_fail(r, "a family or model that memsim does not know");
     if (!strcmp(basis, cost_basis_name(COST_ESTIMATED)))
         m.basis = COST_ESTIMATED;
     m.family = (uint32_t)family;
@@ -398,12 +398,13 @@ static int read_measured(const struct reader *r, const cJSON *row,
 
     if (!cJSON_IsString(family) || !cJSON_IsString(type) ||
         !cJSON_IsNumber(ns) || count < 1 || count > COST_SHAPE_WORDS)
-        return fail(r, "not [family, type, ns, extents...]");
+        return fit_fail(r, "not [family, type, ns, extents...]");
     int f = find_name(family->valuestring, WORK_FAMILIES, family_name);
     int t = find_name(type->valuestring, WORK_TYPES, type_name);
     if (f < 0 || t < 0 || !(ns->valuedouble > 0))
-        return fail(r, "a family or type that memsim does not know, or a time "
-                       "that is not above 0");
+        return fit_fail(r,
+                        "a family or type that memsim does not know, or a time "
+                        "that is not above 0");
     const cJSON *item = ns->next;
     for (int i = 0; i < count; i++, item = item->next)
         words[i] = (uint64_t)fmax(item->valuedouble, 0);
@@ -423,11 +424,11 @@ static int read_kernel(const struct reader *r, const cJSON *row,
         item = item ? item->next : NULL;
         if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0) ||
             !isfinite(item->valuedouble))
-            return fail(r, "not [name, grid x, y, z, block x, y, z, ns]");
+            return fit_fail(r, "not [name, grid x, y, z, block x, y, z, ns]");
         values[i] = item->valuedouble;
     }
     if (!cJSON_IsString(name) || item->next || !(values[6] > 0))
-        return fail(r, "not [name, grid x, y, z, block x, y, z, ns]");
+        return fit_fail(r, "not [name, grid x, y, z, block x, y, z, ns]");
     uint32_t launch[6];
     for (int i = 0; i < 6; i++)
         launch[i] = (uint32_t)fmin(values[i], UINT32_MAX);
@@ -449,7 +450,7 @@ static int read_kernel_name(const struct reader *r, const cJSON *row,
 
     if (!cJSON_IsString(name) || !cJSON_IsNumber(factor) ||
         !(factor->valuedouble > 0) || factor->valuedouble > SCALE_MAX)
-        return fail(r, "not [name, factor], a factor above 0, at most 1e6");
+        return fit_fail(r, "not [name, factor], a factor above 0, at most 1e6");
     cost_build_measured(
         build, cost_name_key(hash_text(HASH_START, name->valuestring)),
         factor->valuedouble);
@@ -466,15 +467,16 @@ static int read_scale(const struct reader *r, const cJSON *json,
     struct cost_scale s;
 
     if (family < 0)
-        return fail(r, "no family that memsim knows");
+        return fit_fail(r, "no family that memsim knows");
     if (read_number(r, json, "factor", &s.factor) ||
         read_number(r, json, "low", &s.low) ||
         read_number(r, json, "high", &s.high))
         return -1;
     if (!(s.factor > 0) || !(s.low > 0) || !(s.low <= 1) || !(s.high >= 1) ||
         s.factor > SCALE_MAX || s.high > SCALE_MAX)
-        return fail(r, "factor and low must be above 0, low at most 1, high at "
-                       "least 1, all at most 1e6");
+        return fit_fail(
+            r, "factor and low must be above 0, low at most 1, high at "
+               "least 1, all at most 1e6");
     build->scales[family] = s;
     return 0;
 }
@@ -504,12 +506,12 @@ static int read_root(struct reader *r, const cJSON *root,
     double schema;
 
     if (strcmp(json_text_of(root, "kind"), "operators"))
-        return fail(r, "not a fit of operators; `memsim fit' writes them");
+        return fit_fail(r, "not a fit of operators; `memsim fit' writes them");
     if (read_number(r, root, "schema", &schema))
         return -1;
     if (schema != SCHEMA)
-        return fail(r, "a fit of another schema than 1; write it anew with "
-                       "this version's `memsim fit'");
+        return fit_fail(r, "a fit of another schema than 1; write it anew with "
+                           "this version's `memsim fit'");
     snprintf(build->gpu, sizeof build->gpu, "%s", json_text_of(root, "gpu"));
     return read_list(r, root, "models", read_model, build) ||
                    read_list(r, root, "table", read_measured, build) ||

@@ -17,7 +17,7 @@ struct reader {
     struct err *err;
 };
 
-static int fail(const struct reader *r, const char *key, const char *must)
+static int fit_fail(const struct reader *r, const char *key, const char *must)
 {
     return err_set(r->err, "%s: \"%s\" must be %s; write it with commfit",
                    r->origin, key, must);
@@ -30,7 +30,7 @@ static const cJSON *get(const cJSON *object, const char *key)
 
 /* Of two sorts of failure the loaders tell one: a number that is not there is
  * NAN, which no range of fit_check takes. */
-static double number(const cJSON *object, const char *key)
+static double number_read(const cJSON *object, const char *key)
 {
     const cJSON *item = get(object, key);
 
@@ -39,7 +39,7 @@ static double number(const cJSON *object, const char *key)
 
 static uint32_t count(const cJSON *object, const char *key)
 {
-    double value = number(object, key);
+    double value = number_read(object, key);
 
     return value >= 0 && value <= UINT32_MAX ? (uint32_t)value : 0;
 }
@@ -75,19 +75,19 @@ static int read_pieces(const struct reader *r, const cJSON *array,
     const cJSON *item;
 
     if (!cJSON_IsArray(array) || cJSON_GetArraySize(array) > FIT_PIECES)
-        return fail(r, "pieces", "a list of at most 4 sigmoids");
+        return fit_fail(r, "pieces", "a list of at most 4 sigmoids");
     *piece_count = 0;
     cJSON_ArrayForEach(item, array)
     {
         const cJSON *latency = get(item, "latency_us");
 
         pieces[(*piece_count)++] = (struct fit_sigmoid){
-            .from_bytes = number(item, "from_bytes"),
-            .latency_us = latency ? number(item, "latency_us") : 0,
-            .limit_gbps = number(item, "limit_gbps"),
-            .steepness = number(item, "steepness"),
-            .midpoint = number(item, "midpoint"),
-            .base_gbps = number(item, "base_gbps"),
+            .from_bytes = number_read(item, "from_bytes"),
+            .latency_us = latency ? number_read(item, "latency_us") : 0,
+            .limit_gbps = number_read(item, "limit_gbps"),
+            .steepness = number_read(item, "steepness"),
+            .midpoint = number_read(item, "midpoint"),
+            .base_gbps = number_read(item, "base_gbps"),
         };
     }
     return 0;
@@ -101,14 +101,14 @@ static int read_knots(const struct reader *r, const cJSON *array,
     double row[3];
 
     if (size < 1 || size > FIT_KNOTS_MAX)
-        return fail(r, "knots", "a list of [bytes, us, us in place]");
+        return fit_fail(r, "knots", "a list of [bytes, us, us in place]");
     curve->knots = calloc((size_t)size, sizeof *curve->knots);
     if (!curve->knots)
         return err_set(r->err, "%s: the host has no memory left", r->origin);
     cJSON_ArrayForEach(item, array)
     {
         if (read_numbers(item, row, 3))
-            return fail(r, "knots", "a list of [bytes, us, us in place]");
+            return fit_fail(r, "knots", "a list of [bytes, us, us in place]");
         curve->knots[curve->knot_count++] =
             (struct fit_knot){row[0], {row[1], row[2]}};
     }
@@ -121,8 +121,8 @@ static int read_curve(const struct reader *r, const cJSON *item,
     const cJSON *knots = get(item, "knots");
 
     curve->nodes = count(item, "nodes");
-    curve->bytes_min = number(item, "bytes_min");
-    curve->bytes_max = number(item, "bytes_max");
+    curve->bytes_min = number_read(item, "bytes_min");
+    curve->bytes_max = number_read(item, "bytes_max");
     curve->form = knots ? FIT_CHAIN : FIT_SIGMOID;
     if (knots)
         return read_knots(r, knots, curve);
@@ -140,7 +140,7 @@ static int read_curves(const struct reader *r, const cJSON *array,
     int size = cJSON_IsArray(array) ? cJSON_GetArraySize(array) : 0;
 
     if (size < 1 || size > FIT_CURVES_MAX)
-        return fail(r, "curves", "a list of 1 to 64 curves");
+        return fit_fail(r, "curves", "a list of 1 to 64 curves");
     f->curves = calloc((size_t)size, sizeof *f->curves);
     if (!f->curves)
         return err_set(r->err, "%s: the host has no memory left", r->origin);
@@ -160,7 +160,7 @@ static int read_regression(const struct reader *r, const cJSON *item,
     if (read_numbers(get(item, "terms"), to->terms, FIT_TERMS) ||
         read_numbers(get(item, "bytes"), bytes, 2) ||
         read_numbers(get(item, "ranks"), ranks, 2))
-        return fail(r, "regression", "8 terms, 2 bytes and 2 ranks");
+        return fit_fail(r, "regression", "8 terms, 2 bytes and 2 ranks");
     to->known = true;
     to->bytes_min = bytes[0];
     to->bytes_max = bytes[1];
@@ -176,11 +176,11 @@ static int read_straggler(const struct reader *r, const cJSON *item,
         return 0;
     if (read_numbers(get(item, "intercept"), to->intercept, FIT_QUANTILES) ||
         read_numbers(get(item, "slope"), to->slope, FIT_QUANTILES))
-        return fail(r, "straggler", "4 intercepts and 4 slopes");
+        return fit_fail(r, "straggler", "4 intercepts and 4 slopes");
     double range[2] = {0, 0};
     if (get(item, "range") && (read_numbers(get(item, "range"), range, 2) ||
                                range[0] < 0 || range[1] < range[0]))
-        return fail(r, "straggler", "a \"range\" of two numbers");
+        return fit_fail(r, "straggler", "a \"range\" of two numbers");
     to->x_min = range[0];
     to->x_max = range[1];
     to->of_means = cJSON_IsTrue(get(item, "of_means"));
@@ -199,17 +199,18 @@ static int read_update(const struct reader *r, const cJSON *item,
     to->count = count(item, "count");
     if (read_numbers(get(item, "shift"), to->shift, FIT_HATS) ||
         cJSON_GetArraySize(get(item, "covariance")) != FIT_HATS)
-        return fail(r, "update", "4 shifts and a 4 x 4 covariance");
+        return fit_fail(r, "update", "4 shifts and a 4 x 4 covariance");
     cJSON_ArrayForEach(row, get(item, "covariance")) if (
-        read_numbers(row, to->covariance[i++],
-                     FIT_HATS)) return fail(r, "update",
-                                            "4 shifts and a 4 x 4 covariance");
+        read_numbers(
+            row, to->covariance[i++],
+            FIT_HATS)) return fit_fail(r, "update",
+                                       "4 shifts and a 4 x 4 covariance");
     return 0;
 }
 
 static double error_of(const cJSON *item, const char *key)
 {
-    double value = number(item, key);
+    double value = number_read(item, key);
 
     return value >= 0 ? value : -1; /* a NAN too */
 }
@@ -225,7 +226,7 @@ static int read_model(const struct reader *r, const cJSON *item,
             *model = (enum fit_model)i;
             return 0;
         }
-    return fail(r, key, "curves, formula, published or regression");
+    return fit_fail(r, key, "curves, formula, published or regression");
 }
 
 /* A family of older fits has one model for all. */
@@ -249,7 +250,7 @@ static int read_family(const struct reader *r, const cJSON *item,
     const cJSON *errors = get(item, "errors");
 
     if (!cJSON_IsString(coll) || fit_coll_find(coll->valuestring, &f->coll))
-        return fail(r, "collective", "a collective's name");
+        return fit_fail(r, "collective", "a collective's name");
     f->gpus_per_node = count(item, "gpus_per_node");
     f->errors = (struct fit_errors){
         .size_median = error_of(errors, "size_median"),
@@ -275,7 +276,7 @@ static int read_families(const struct reader *r, const cJSON *array,
     int size = cJSON_IsArray(array) ? cJSON_GetArraySize(array) : -1;
 
     if (size < 0 || size > FIT_FAMILIES_MAX)
-        return fail(r, "families", "a list");
+        return fit_fail(r, "families", "a list");
     fit->families = calloc((size_t)size + 1, sizeof *fit->families);
     if (!fit->families)
         return err_set(r->err, "%s: the host has no memory left", r->origin);
@@ -293,7 +294,7 @@ static int read_level(const struct reader *r, const cJSON *item,
     if (!cJSON_IsArray(get(item, "pieces"))) /* a level without data */
         return 0;
     level->known = true;
-    level->latency_us = number(item, "latency_us");
+    level->latency_us = number_read(item, "latency_us");
     return read_pieces(r, get(item, "pieces"), level->pieces,
                        &level->piece_count);
 }
@@ -309,7 +310,7 @@ static int read_levels(const struct reader *r, const cJSON *levels,
         int i = 0;
 
         if (array && cJSON_GetArraySize(array) > FIT_LEVELS)
-            return fail(r, names[formula], "a list of at most 4 levels");
+            return fit_fail(r, names[formula], "a list of at most 4 levels");
         cJSON_ArrayForEach(
             item, array) if (read_level(r, item,
                                         &fit->levels[formula][i++])) return -1;
@@ -326,12 +327,12 @@ static int read_machine(const struct reader *r, const cJSON *item,
         return 0;
     }
     fit->machine = (struct fit_machine){
-        .link_gbps = number(item, "link_gbps"),
+        .link_gbps = number_read(item, "link_gbps"),
         .rack_gpus = count(item, "rack_gpus"),
         .nvls = cJSON_IsTrue(get(item, "nvls")),
     };
     if (!(fit->machine.link_gbps >= 0 && fit->machine.link_gbps < 1e6))
-        return fail(r, "link_gbps", "a bandwidth in 1e9 bytes a second");
+        return fit_fail(r, "link_gbps", "a bandwidth in 1e9 bytes a second");
     return 0;
 }
 
@@ -340,9 +341,9 @@ static int read_root(const struct reader *r, const cJSON *root, struct fit *fit)
     const cJSON *kind = get(root, "kind");
 
     if (!cJSON_IsString(kind) || strcmp(kind->valuestring, "commfit"))
-        return fail(r, "kind", "\"commfit\"");
-    if (number(root, "schema") != FIT_SCHEMA)
-        return fail(r, "schema", "1");
+        return fit_fail(r, "kind", "\"commfit\"");
+    if (number_read(root, "schema") != FIT_SCHEMA)
+        return fit_fail(r, "schema", "1");
     copy_text(root, "name", fit->name, sizeof fit->name);
     copy_text(root, "gpu", fit->gpu, sizeof fit->gpu);
     if (read_machine(r, get(root, "machine"), fit) ||

@@ -33,7 +33,8 @@ struct reading {
     struct err *err;
 };
 
-static int fail(const struct reading *r, const char *key, const char *wanted)
+static int network_fail(const struct reading *r, const char *key,
+                        const char *wanted)
 {
     return err_set(r->err, "%s: network: \"%s\" must be %s", r->origin, key,
                    wanted);
@@ -66,7 +67,7 @@ static int take_number(const struct reading *r, const cJSON *object,
         return 0;
     snprintf(wanted, sizeof wanted, "a number from %g to %g", limits.least,
              limits.most);
-    return fail(r, key, wanted);
+    return network_fail(r, key, wanted);
 }
 
 static int take_count(const struct reading *r, const cJSON *object,
@@ -79,7 +80,7 @@ static int take_count(const struct reading *r, const cJSON *object,
                     &number))
         return -1;
     *to = (uint32_t)number;
-    return *to == number ? 0 : fail(r, key, "a whole number");
+    return *to == number ? 0 : network_fail(r, key, "a whole number");
 }
 
 /* --- patterns ------------------------------------------------------------- */
@@ -90,7 +91,7 @@ static int read_fat_tree(struct reading *r)
 
     if (take_count(r, r->root, "k", 0, K_MAX, &p->k))
         return -1;
-    return p->k % 2 ? fail(r, "k", "even") : 0;
+    return p->k % 2 ? network_fail(r, "k", "even") : 0;
 }
 
 static int read_leaves(struct reading *r)
@@ -131,13 +132,13 @@ static int read_torus(struct reading *r)
         double size = cJSON_IsNumber(item) ? item->valuedouble : 0;
         if (!(size >= 1 && size <= NODES_MAX) || size != floor(size) ||
             p->dimensions == NET_DIMENSIONS)
-            return fail(r, "sizes", "1 to 5 whole numbers");
+            return network_fail(r, "sizes", "1 to 5 whole numbers");
         p->size[p->dimensions++] = (uint32_t)size;
         nodes *= (uint32_t)size;
         if (nodes > SWITCHES_MAX)
-            return fail(r, "sizes", "those of at most 65536 nodes");
+            return network_fail(r, "sizes", "those of at most 65536 nodes");
     }
-    return p->dimensions ? 0 : fail(r, "sizes", "1 to 5 whole numbers");
+    return p->dimensions ? 0 : network_fail(r, "sizes", "1 to 5 whole numbers");
 }
 
 static int read_plan(struct reading *r)
@@ -152,8 +153,9 @@ static int read_plan(struct reading *r)
 
     p->pattern = net_pattern_find(name);
     if (p->pattern == NET_PATTERNS)
-        return fail(r, "pattern", "fat-tree, rail-optimized, leaf-spine, "
-                                  "dragonfly or torus");
+        return network_fail(r, "pattern",
+                            "fat-tree, rail-optimized, leaf-spine, "
+                            "dragonfly or torus");
     if (take_number(r, r->root, "link_gbps", rate_or(p->adapter_gbps),
                     &p->link_gbps) ||
         take_number(r, r->root, "oversubscription",
@@ -244,7 +246,7 @@ static int read_link(struct reading *r, const cJSON *item)
         take_count(r, item, "count", 1, 65536, &count))
         return -1;
     if (from == to)
-        return fail(r, "links", "between two switches");
+        return network_fail(r, "links", "between two switches");
     for (int way = 0; way < 2; way++) {
         xgrow(&g->link, g->links, &r->link_capacity, sizeof *g->link);
         g->link[g->links++] = (struct net_link){way ? to : from,
@@ -277,9 +279,10 @@ static int read_attached(struct reading *r, const cJSON *item)
     const char *adapters = json_text_of(item, "adapters");
 
     if (read_range(json_text_of(item, "nodes"), r->plan.nodes, &node, &last))
-        return fail(r, "nodes", "\"A-B\", numbers of nodes");
+        return network_fail(r, "nodes", "\"A-B\", numbers of nodes");
     if (read_range(*adapters ? adapters : "0", r->plan.adapters, &from, &to))
-        return fail(r, "adapters", "\"A-B\", numbers of a node's adapters");
+        return network_fail(r, "adapters",
+                            "\"A-B\", numbers of a node's adapters");
     if (!*adapters)
         to = r->plan.adapters - 1;
     if (take_switch(r, item, "switch", &at))
@@ -313,7 +316,7 @@ static int read_switches(struct reading *r)
     r->switches = cJSON_GetObjectItemCaseSensitive(r->root, "switches");
     cJSON_ArrayForEach(item, r->switches) {
         if (!cJSON_IsString(item) || g->switches == SWITCHES_MAX)
-            return fail(r, "switches", "a list of names");
+            return network_fail(r, "switches", "a list of names");
         g->switches++;
     }
     g->adapters = r->plan.nodes * r->plan.adapters;
@@ -325,7 +328,7 @@ static int read_switches(struct reading *r)
     cJSON_ArrayForEach(item,
                        cJSON_GetObjectItemCaseSensitive(r->root, "links")) {
         if (g->links >= LINKS_MAX || read_link(r, item))
-            return r->err->text[0] ? -1 : fail(r, "links", "fewer");
+            return r->err->text[0] ? -1 : network_fail(r, "links", "fewer");
     }
     cJSON_ArrayForEach(item,
                        cJSON_GetObjectItemCaseSensitive(r->root, "attach")) {
@@ -387,7 +390,8 @@ static int check_given(const struct reading *r, const struct net_given *given,
         if (g->link[i].to == given->via && g->link[i].gbps > 0 &&
             far[given->via] < far[given->at])
             return 0;
-    return fail(r, "routes", "over a link that works, and nearer to \"to\"");
+    return network_fail(r, "routes",
+                        "over a link that works, and nearer to \"to\"");
 }
 
 static int check_routes(const struct reading *r)
@@ -467,7 +471,7 @@ static int read_common(struct reading *r)
     g->hop_ns = (uint32_t)lround(1e3 * hop_us);
     g->hash = !strcmp(routing, "hash");
     if (*routing && !g->hash && strcmp(routing, "even"))
-        return fail(r, "routing", "\"even\" or \"hash\"");
+        return network_fail(r, "routing", "\"even\" or \"hash\"");
     return 0;
 }
 

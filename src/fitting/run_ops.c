@@ -33,7 +33,7 @@ static void grid_set(struct trace_kernel *k, const struct trace_launch *l)
     k->block[2] = (uint32_t)(l->block_y_z >> 32);
 }
 
-static void take(void *context, const struct op *op)
+static void op_read(void *context, const struct op *op)
 {
     struct reading *r = context;
     const char *name = trace_names_get(op_trace_names(r->ops), op->name);
@@ -82,7 +82,7 @@ int run_ops_read(struct trace_ops *t, const char *path, struct err *err)
     struct reading r = {.t = t, .err = err};
     size_t first = t->count;
 
-    r.ops = op_trace_create(take, &r);
+    r.ops = op_trace_create(op_read, &r);
     int rc = read_all(&r, path);
     op_trace_destroy(r.ops);
     if (!rc && !r.real)

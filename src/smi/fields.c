@@ -8,8 +8,8 @@
 
 #define MIB (1ull << 20)
 
-static bool number(nvmlReturn_t status, unsigned long long value,
-                   char out[SMI_TEXT])
+static bool number_write(nvmlReturn_t status, unsigned long long value,
+                         char out[SMI_TEXT])
 {
     if (status)
         return false;
@@ -51,7 +51,7 @@ static bool read_count(nvmlDevice_t device, char out[SMI_TEXT])
 
     (void)device;
     nvmlReturn_t status = smi_nvml.nvmlDeviceGetCount_v2(&count);
-    return number(status, count, out);
+    return number_write(status, count, out);
 }
 
 static bool read_index(nvmlDevice_t device, char out[SMI_TEXT])
@@ -59,7 +59,7 @@ static bool read_index(nvmlDevice_t device, char out[SMI_TEXT])
     unsigned index = 0;
 
     nvmlReturn_t status = smi_nvml.nvmlDeviceGetIndex(device, &index);
-    return number(status, index, out);
+    return number_write(status, index, out);
 }
 
 static bool read_name(nvmlDevice_t device, char out[SMI_TEXT])
@@ -103,7 +103,7 @@ static nvmlReturn_t memory_read(nvmlDevice_t device, nvmlMemory_v2_t *memory)
     {                                                                          \
         nvmlMemory_v2_t memory;                                                \
         nvmlReturn_t status = memory_read(device, &memory);                    \
-        return number(status, memory.member / MIB, out);                       \
+        return number_write(status, memory.member / MIB, out);                 \
     }
 READ_MEMORY(read_total, total)
 READ_MEMORY(read_reserved, reserved)
@@ -118,7 +118,7 @@ static bool read_utilization(nvmlDevice_t device, char out[SMI_TEXT])
 
     nvmlReturn_t status =
         smi_nvml.nvmlDeviceGetUtilizationRates(device, &rates);
-    return number(status, rates.gpu, out);
+    return number_write(status, rates.gpu, out);
 }
 
 static bool read_utilization_memory(nvmlDevice_t device, char out[SMI_TEXT])
@@ -127,7 +127,7 @@ static bool read_utilization_memory(nvmlDevice_t device, char out[SMI_TEXT])
 
     nvmlReturn_t status =
         smi_nvml.nvmlDeviceGetUtilizationRates(device, &rates);
-    return number(status, rates.memory, out);
+    return number_write(status, rates.memory, out);
 }
 
 static bool read_temperature(nvmlDevice_t device, char out[SMI_TEXT])
@@ -137,7 +137,7 @@ static bool read_temperature(nvmlDevice_t device, char out[SMI_TEXT])
     nvmlReturn_t status =
         smi_nvml.nvmlDeviceGetTemperature(device, NVML_TEMPERATURE_GPU,
                                           &celsius);
-    return number(status, celsius, out);
+    return number_write(status, celsius, out);
 }
 
 static bool watts(nvmlReturn_t status, unsigned milliwatts, char out[SMI_TEXT])
@@ -171,7 +171,7 @@ static bool read_power_limit(nvmlDevice_t device, char out[SMI_TEXT])
     {                                                                          \
         unsigned mhz = 0;                                                      \
         nvmlReturn_t status = smi_nvml.call(device, type, &mhz);               \
-        return number(status, mhz, out);                                       \
+        return number_write(status, mhz, out);                                 \
     }
 READ_CLOCK(read_clock, nvmlDeviceGetClockInfo, NVML_CLOCK_SM)
 READ_CLOCK(read_clock_graphics, nvmlDeviceGetClockInfo, NVML_CLOCK_GRAPHICS)
@@ -247,7 +247,7 @@ static bool read_nothing(nvmlDevice_t device, char out[SMI_TEXT])
     {                                                                          \
         unsigned value = 0;                                                    \
         nvmlReturn_t status = smi_nvml.call(device, &value);                   \
-        return number(status, value, out);                                     \
+        return number_write(status, value, out);                               \
     }
 READ_LINK(read_gen, nvmlDeviceGetCurrPcieLinkGeneration)
 READ_LINK(read_gen_max, nvmlDeviceGetMaxPcieLinkGeneration)

@@ -34,7 +34,7 @@ struct maker {
 };
 
 /* A copy of BYTES at FROM in the image; returns where. */
-static uint64_t put(struct maker *m, const void *from, size_t bytes)
+static uint64_t bytes_put(struct maker *m, const void *from, size_t bytes)
 {
     uint64_t at = (m->used + ALIGN - 1) & ~(ALIGN - 1);
 
@@ -56,13 +56,14 @@ static void *as_pointer(uint64_t at)
 
 static uint64_t put_curves(struct maker *m, const struct fit_family *f)
 {
-    uint64_t at = put(m, f->curves, f->curve_count * sizeof *f->curves);
+    uint64_t at = bytes_put(m, f->curves, f->curve_count * sizeof *f->curves);
 
     for (uint32_t i = 0; i < f->curve_count; i++) {
         const struct fit_curve *c = &f->curves[i];
-        uint64_t knots = c->knot_count ? put(m, c->knots, c->knot_count *
-                                                              sizeof *c->knots)
-                                       : 0;
+        uint64_t knots =
+            c->knot_count
+                ? bytes_put(m, c->knots, c->knot_count * sizeof *c->knots)
+                : 0;
         ((struct fit_curve *)(m->text + at))[i].knots = as_pointer(knots);
     }
     return at;
@@ -71,9 +72,9 @@ static uint64_t put_curves(struct maker *m, const struct fit_family *f)
 static uint64_t put_cluster(struct maker *m, const struct cluster *cluster)
 {
     const struct fit *fit = &cluster->fit;
-    uint64_t at = put(m, cluster, sizeof *cluster);
+    uint64_t at = bytes_put(m, cluster, sizeof *cluster);
     uint64_t families =
-        put(m, fit->families, fit->family_count * sizeof *fit->families);
+        bytes_put(m, fit->families, fit->family_count * sizeof *fit->families);
 
     for (uint32_t i = 0; i < fit->family_count; i++) {
         uint64_t curves = put_curves(m, &fit->families[i]);
@@ -88,20 +89,21 @@ static uint64_t put_cluster(struct maker *m, const struct cluster *cluster)
 static uint64_t put_placement(struct maker *m, const struct placement *p)
 {
     size_t bytes = p->ranks * sizeof *p->node;
-    const struct placement placed = {.width = p->width,
-                                     .ranks = p->ranks,
-                                     .node = as_pointer(put(m, p->node, bytes)),
-                                     .gpu = as_pointer(put(m, p->gpu, bytes))};
+    const struct placement placed = {
+        .width = p->width,
+        .ranks = p->ranks,
+        .node = as_pointer(bytes_put(m, p->node, bytes)),
+        .gpu = as_pointer(bytes_put(m, p->gpu, bytes))};
 
-    return put(m, &placed, sizeof placed);
+    return bytes_put(m, &placed, sizeof placed);
 }
 
 static uint64_t put_delays(struct maker *m, const struct delays *table)
 {
     const struct simulation_delays delays = {
-        .table = as_pointer(put(m, table, sizeof *table))};
+        .table = as_pointer(bytes_put(m, table, sizeof *table))};
 
-    return put(m, &delays, sizeof delays);
+    return bytes_put(m, &delays, sizeof delays);
 }
 
 void *timeline_image_make(const struct simulation_options *options,
@@ -119,10 +121,10 @@ void *timeline_image_make(const struct simulation_options *options,
     memcpy(head.link, price->link, sizeof head.link);
     head.quantile = price->quantile;
     head.slow = price->slow;
-    put(&m, &head, sizeof head);
+    bytes_put(&m, &head, sizeof head);
     if (price->image) {
         head.cost_bytes = price->image->bytes;
-        head.cost_at = put(&m, price->image, head.cost_bytes);
+        head.cost_at = bytes_put(&m, price->image, head.cost_bytes);
     }
     if (price->cluster)
         head.cluster_at = put_cluster(&m, price->cluster);

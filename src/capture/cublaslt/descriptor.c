@@ -152,8 +152,8 @@ static API destroy(void *descriptor, enum lt_kind kind)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-static API set(void *ours, const struct place *place, const void *value,
-               size_t bytes)
+static API place_set(void *ours, const struct place *place, const void *value,
+                     size_t bytes)
 {
     if (!ours || !value || !place || !place->bytes || bytes != place->bytes)
         return BAD;
@@ -186,10 +186,10 @@ static API get(const void *ours, const struct place *place, void *value,
                                      A attribute, const void *value,           \
                                      size_t bytes)                             \
     {                                                                          \
-        return set(lt_get(descriptor, kind),                                   \
-                   (size_t)attribute < COUNT(places) ? &places[attribute]      \
-                                                     : NULL,                   \
-                   value, bytes);                                              \
+        return place_set(                                                      \
+            lt_get(descriptor, kind),                                          \
+            (size_t)attribute < COUNT(places) ? &places[attribute] : NULL,     \
+            value, bytes);                                                     \
     }                                                                          \
     API cublasLt##Name##GetAttribute(cublasLt##Name##_t descriptor,            \
                                      A attribute, void *value, size_t bytes,   \

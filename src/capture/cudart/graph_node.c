@@ -141,9 +141,9 @@ static int work_of(const struct cudaGraphNodeParams *p, struct graph_work *work)
 }
 
 /* What work_...() said of the parameters, and then what becomes of them. */
-static int add(int rc, cudaGraphNode_t *node, cudaGraph_t graph,
-               const cudaGraphNode_t *before, size_t count,
-               const struct graph_work *work)
+static int node_add(int rc, cudaGraphNode_t *node, cudaGraph_t graph,
+                    const cudaGraphNode_t *before, size_t count,
+                    const struct graph_work *work)
 {
     uint64_t handle;
 
@@ -157,7 +157,7 @@ static int add(int rc, cudaGraphNode_t *node, cudaGraph_t graph,
     return rc;
 }
 
-static int set(int rc, cudaGraphNode_t node, const struct graph_work *work)
+static int node_set(int rc, cudaGraphNode_t node, const struct graph_work *work)
 {
     return rc ? rc : memsim_graph_node_set((uint64_t)node, work);
 }
@@ -179,7 +179,7 @@ cudaError_t cudaGraphAddKernelNode(NODE_ADDED,
     struct graph_work work;
     int rc = work_kernel_of(p, &work);
 
-    return cudart_result(add(rc, node, graph, before, count, &work));
+    return cudart_result(node_add(rc, node, graph, before, count, &work));
 }
 
 cudaError_t cudaGraphAddMemcpyNode(NODE_ADDED,
@@ -188,7 +188,7 @@ cudaError_t cudaGraphAddMemcpyNode(NODE_ADDED,
     struct graph_work work;
     int rc = work_copy_3d(p, &work);
 
-    return cudart_result(add(rc, node, graph, before, count, &work));
+    return cudart_result(node_add(rc, node, graph, before, count, &work));
 }
 
 cudaError_t cudaGraphAddMemcpyNode1D(NODE_ADDED, void *to, const void *from,
@@ -197,7 +197,7 @@ cudaError_t cudaGraphAddMemcpyNode1D(NODE_ADDED, void *to, const void *from,
     struct graph_work work;
     int rc = work_copy(to, from, bytes, kind, &work);
 
-    return cudart_result(add(rc, node, graph, before, count, &work));
+    return cudart_result(node_add(rc, node, graph, before, count, &work));
 }
 
 cudaError_t cudaGraphAddMemsetNode(NODE_ADDED, const struct cudaMemsetParams *p)
@@ -205,7 +205,7 @@ cudaError_t cudaGraphAddMemsetNode(NODE_ADDED, const struct cudaMemsetParams *p)
     struct graph_work work;
     int rc = work_set(p, &work);
 
-    return cudart_result(add(rc, node, graph, before, count, &work));
+    return cudart_result(node_add(rc, node, graph, before, count, &work));
 }
 
 cudaError_t cudaGraphAddHostNode(NODE_ADDED, const struct cudaHostNodeParams *p)
@@ -213,7 +213,7 @@ cudaError_t cudaGraphAddHostNode(NODE_ADDED, const struct cudaHostNodeParams *p)
     struct graph_work work;
     int rc = work_host(p, &work);
 
-    return cudart_result(add(rc, node, graph, before, count, &work));
+    return cudart_result(node_add(rc, node, graph, before, count, &work));
 }
 
 cudaError_t cudaGraphAddChildGraphNode(NODE_ADDED, cudaGraph_t child)
@@ -221,14 +221,14 @@ cudaError_t cudaGraphAddChildGraphNode(NODE_ADDED, cudaGraph_t child)
     struct graph_work work;
     int rc = work_child(child, &work);
 
-    return cudart_result(add(rc, node, graph, before, count, &work));
+    return cudart_result(node_add(rc, node, graph, before, count, &work));
 }
 
 cudaError_t cudaGraphAddEmptyNode(NODE_ADDED)
 {
     const struct graph_work work = {.type = GRAPH_EMPTY};
 
-    return cudart_result(add(0, node, graph, before, count, &work));
+    return cudart_result(node_add(0, node, graph, before, count, &work));
 }
 
 cudaError_t cudaGraphAddEventRecordNode(NODE_ADDED, cudaEvent_t event)
@@ -236,7 +236,7 @@ cudaError_t cudaGraphAddEventRecordNode(NODE_ADDED, cudaEvent_t event)
     const struct graph_work work = {.type = GRAPH_EVENT_RECORD,
                                     .words = {(uint64_t)event}};
 
-    return cudart_result(add(0, node, graph, before, count, &work));
+    return cudart_result(node_add(0, node, graph, before, count, &work));
 }
 
 cudaError_t cudaGraphAddEventWaitNode(NODE_ADDED, cudaEvent_t event)
@@ -244,7 +244,7 @@ cudaError_t cudaGraphAddEventWaitNode(NODE_ADDED, cudaEvent_t event)
     const struct graph_work work = {.type = GRAPH_EVENT_WAIT};
 
     (void)event;
-    return cudart_result(add(0, node, graph, before, count, &work));
+    return cudart_result(node_add(0, node, graph, before, count, &work));
 }
 
 #if MEMSIM_CUDA_MAJOR >= 13
@@ -257,7 +257,7 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph,
     int rc = work_of(p, &work);
 
     (void)edges;
-    return cudart_result(add(rc, node, graph, before, count, &work));
+    return cudart_result(node_add(rc, node, graph, before, count, &work));
 }
 #else
 cudaError_t cudaGraphAddNode(NODE_ADDED, struct cudaGraphNodeParams *p)
@@ -265,7 +265,7 @@ cudaError_t cudaGraphAddNode(NODE_ADDED, struct cudaGraphNodeParams *p)
     struct graph_work work;
     int rc = work_of(p, &work);
 
-    return cudart_result(add(rc, node, graph, before, count, &work));
+    return cudart_result(node_add(rc, node, graph, before, count, &work));
 }
 
 cudaError_t cudaGraphAddNode_v2(cudaGraphNode_t *node, cudaGraph_t graph,
@@ -284,7 +284,7 @@ cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node,
     struct graph_work work;
     int rc = work_kernel_of(p, &work);
 
-    return cudart_result(set(rc, node, &work));
+    return cudart_result(node_set(rc, node, &work));
 }
 
 cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node,
@@ -293,7 +293,7 @@ cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node,
     struct graph_work work;
     int rc = work_copy_3d(p, &work);
 
-    return cudart_result(set(rc, node, &work));
+    return cudart_result(node_set(rc, node, &work));
 }
 
 cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to,
@@ -303,7 +303,7 @@ cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to,
     struct graph_work work;
     int rc = work_copy(to, from, bytes, kind, &work);
 
-    return cudart_result(set(rc, node, &work));
+    return cudart_result(node_set(rc, node, &work));
 }
 
 cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node,
@@ -312,7 +312,7 @@ cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node,
     struct graph_work work;
     int rc = work_set(p, &work);
 
-    return cudart_result(set(rc, node, &work));
+    return cudart_result(node_set(rc, node, &work));
 }
 
 cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node,
@@ -321,7 +321,7 @@ cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node,
     struct graph_work work;
     int rc = work_host(p, &work);
 
-    return cudart_result(set(rc, node, &work));
+    return cudart_result(node_set(rc, node, &work));
 }
 
 cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node,
@@ -330,7 +330,7 @@ cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node,
     struct graph_work work;
     int rc = work_of(p, &work);
 
-    return cudart_result(set(rc, node, &work));
+    return cudart_result(node_set(rc, node, &work));
 }
 
 cudaError_t

@@ -59,7 +59,7 @@ static bool is_wanted(uint32_t kind, const struct activity *a)
     return windows[kind].from <= a->call && a->call < windows[kind].until;
 }
 
-static void put(const struct activity *a)
+static void activity_put(const struct activity *a)
 {
     union record r;
 
@@ -80,7 +80,7 @@ static void drain(void)
     do {
         n = memsim_activity_take(some, TOGETHER, settle);
         for (size_t i = 0; i < n; i++)
-            put(&some[i]);
+            activity_put(&some[i]);
         settle = false;
     } while (n);
     buffer_lost(memsim_activity_lost());

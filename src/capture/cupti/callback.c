@@ -112,7 +112,7 @@ static void tell_launch(const struct activity *call,
          CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, where, &driver);
 }
 
-static void tell(const struct activity *call)
+static void call_tell(const struct activity *call)
 {
     const cudaGraphLaunch_v10000_params graph = {(cudaGraphExec_t)call->graph,
                                                  (cudaStream_t)call->stream};
@@ -163,7 +163,7 @@ static void hear(void)
 {
     bool wants = wants_any() && subscriber_function;
 
-    memsim_activity_hear(wants ? tell : NULL);
+    memsim_activity_hear(wants ? call_tell : NULL);
     if (wants)
         note_without_clock();
 }

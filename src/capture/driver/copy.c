@@ -5,8 +5,8 @@
 
 enum { DEFAULT = 4 }; /* cudaMemcpyDefault: told from the addresses */
 
-static CUresult copy(uint64_t to, uint64_t from, size_t bytes, int direction,
-                     CUstream stream, bool blocking)
+static CUresult memory_copy(uint64_t to, uint64_t from, size_t bytes,
+                            int direction, CUstream stream, bool blocking)
 {
     NEED(driver_context());
     return driver_result(
@@ -15,46 +15,50 @@ static CUresult copy(uint64_t to, uint64_t from, size_t bytes, int direction,
 
 CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes)
 {
-    return copy(to, from, bytes, DEFAULT, NULL, true);
+    return memory_copy(to, from, bytes, DEFAULT, NULL, true);
 }
 
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes,
                        CUstream stream)
 {
-    return copy(to, from, bytes, DEFAULT, stream, false);
+    return memory_copy(to, from, bytes, DEFAULT, stream, false);
 }
 
 CUresult cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes)
 {
-    return copy(to, (uint64_t)from, bytes, TRACE_HOST_TO_DEVICE, NULL, true);
+    return memory_copy(to, (uint64_t)from, bytes, TRACE_HOST_TO_DEVICE, NULL,
+                       true);
 }
 
 CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes,
                            CUstream stream)
 {
-    return copy(to, (uint64_t)from, bytes, TRACE_HOST_TO_DEVICE, stream, false);
+    return memory_copy(to, (uint64_t)from, bytes, TRACE_HOST_TO_DEVICE, stream,
+                       false);
 }
 
 CUresult cuMemcpyDtoH(void *to, CUdeviceptr from, size_t bytes)
 {
-    return copy((uint64_t)to, from, bytes, TRACE_DEVICE_TO_HOST, NULL, true);
+    return memory_copy((uint64_t)to, from, bytes, TRACE_DEVICE_TO_HOST, NULL,
+                       true);
 }
 
 CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes,
                            CUstream stream)
 {
-    return copy((uint64_t)to, from, bytes, TRACE_DEVICE_TO_HOST, stream, false);
+    return memory_copy((uint64_t)to, from, bytes, TRACE_DEVICE_TO_HOST, stream,
+                       false);
 }
 
 CUresult cuMemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t bytes)
 {
-    return copy(to, from, bytes, TRACE_DEVICE_TO_DEVICE, NULL, true);
+    return memory_copy(to, from, bytes, TRACE_DEVICE_TO_DEVICE, NULL, true);
 }
 
 CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes,
                            CUstream stream)
 {
-    return copy(to, from, bytes, TRACE_DEVICE_TO_DEVICE, stream, false);
+    return memory_copy(to, from, bytes, TRACE_DEVICE_TO_DEVICE, stream, false);
 }
 
 CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
@@ -99,8 +103,8 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool blocking)
     if (!from || !to)
         return CUDA_ERROR_NOT_SUPPORTED;
     for (size_t row = 0; row < c->Height; row++)
-        NEED(copy(to + row * to_pitch, from + row * from_pitch, c->WidthInBytes,
-                  DEFAULT, stream, blocking));
+        NEED(memory_copy(to + row * to_pitch, from + row * from_pitch,
+                         c->WidthInBytes, DEFAULT, stream, blocking));
     return CUDA_SUCCESS;
 }
 
@@ -127,7 +131,8 @@ struct fill {
     size_t count, height;
 };
 
-static CUresult set(const struct fill *fill, CUstream stream, bool blocking)
+static CUresult memory_set(const struct fill *fill, CUstream stream,
+                           bool blocking)
 {
     NEED(driver_context());
     if (fill->pointer % fill->unit ||
@@ -145,20 +150,20 @@ static CUresult set(const struct fill *fill, CUstream stream, bool blocking)
                                   size_t count)                                \
     {                                                                          \
         const struct fill fill = {pointer, 0, value, bits / 8, count, 1};      \
-        return set(&fill, NULL, true);                                         \
+        return memory_set(&fill, NULL, true);                                  \
     }                                                                          \
     CUresult cuMemsetD##bits##Async(CUdeviceptr pointer, type value,           \
                                     size_t count, CUstream stream)             \
     {                                                                          \
         const struct fill fill = {pointer, 0, value, bits / 8, count, 1};      \
-        return set(&fill, stream, false);                                      \
+        return memory_set(&fill, stream, false);                               \
     }                                                                          \
     CUresult cuMemsetD2D##bits##_v2(CUdeviceptr pointer, size_t pitch,         \
                                     type value, size_t width, size_t height)   \
     {                                                                          \
         const struct fill fill = {pointer,  pitch, value,                      \
                                   bits / 8, width, height};                    \
-        return set(&fill, NULL, true);                                         \
+        return memory_set(&fill, NULL, true);                                  \
     }                                                                          \
     CUresult cuMemsetD2D##bits##Async(CUdeviceptr pointer, size_t pitch,       \
                                       type value, size_t width, size_t height, \
@@ -166,7 +171,7 @@ static CUresult set(const struct fill *fill, CUstream stream, bool blocking)
     {                                                                          \
         const struct fill fill = {pointer,  pitch, value,                      \
                                   bits / 8, width, height};                    \
-        return set(&fill, stream, false);                                      \
+        return memory_set(&fill, stream, false);                               \
     }
 
 SETS(8, unsigned char)

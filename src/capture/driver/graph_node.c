@@ -84,8 +84,9 @@ static CUresult work_host(const CUDA_HOST_NODE_PARAMS *p,
     return CUDA_SUCCESS;
 }
 
-static CUresult add(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,
-                    size_t count, const struct graph_work *work)
+static CUresult node_add(CUgraphNode *node, CUgraph graph,
+                         const CUgraphNode *before, size_t count,
+                         const struct graph_work *work)
 {
     uint64_t handle;
 
@@ -96,7 +97,7 @@ static CUresult add(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,
     return CUDA_SUCCESS;
 }
 
-static CUresult set(CUgraphNode node, const struct graph_work *work)
+static CUresult node_set(CUgraphNode node, const struct graph_work *work)
 {
     return driver_result(memsim_graph_node_set(HANDLE(node), work));
 }
@@ -116,7 +117,7 @@ CUresult cuGraphAddKernelNode(NODE_ADDED, const CUDA_KERNEL_NODE_PARAMS *p)
     struct graph_work work;
 
     NEED(work_kernel(p, &work));
-    return add(node, graph, before, count, &work);
+    return node_add(node, graph, before, count, &work);
 }
 
 CUresult cuGraphAddMemcpyNode(NODE_ADDED, const CUDA_MEMCPY3D *p,
@@ -126,7 +127,7 @@ CUresult cuGraphAddMemcpyNode(NODE_ADDED, const CUDA_MEMCPY3D *p,
 
     (void)context;
     NEED(work_copy(p, &work));
-    return add(node, graph, before, count, &work);
+    return node_add(node, graph, before, count, &work);
 }
 
 CUresult cuGraphAddMemsetNode(NODE_ADDED, const CUDA_MEMSET_NODE_PARAMS *p,
@@ -136,7 +137,7 @@ CUresult cuGraphAddMemsetNode(NODE_ADDED, const CUDA_MEMSET_NODE_PARAMS *p,
 
     (void)context;
     NEED(work_set(p, &work));
-    return add(node, graph, before, count, &work);
+    return node_add(node, graph, before, count, &work);
 }
 
 CUresult cuGraphAddHostNode(NODE_ADDED, const CUDA_HOST_NODE_PARAMS *p)
@@ -144,34 +145,34 @@ CUresult cuGraphAddHostNode(NODE_ADDED, const CUDA_HOST_NODE_PARAMS *p)
     struct graph_work work;
 
     NEED(work_host(p, &work));
-    return add(node, graph, before, count, &work);
+    return node_add(node, graph, before, count, &work);
 }
 
 CUresult cuGraphAddChildGraphNode(NODE_ADDED, CUgraph child)
 {
-    return add(
+    return node_add(
         node, graph, before, count,
         &(struct graph_work){.type = GRAPH_CHILD, .child = HANDLE(child)});
 }
 
 CUresult cuGraphAddEmptyNode(NODE_ADDED)
 {
-    return add(node, graph, before, count,
-               &(struct graph_work){.type = GRAPH_EMPTY});
+    return node_add(node, graph, before, count,
+                    &(struct graph_work){.type = GRAPH_EMPTY});
 }
 
 CUresult cuGraphAddEventRecordNode(NODE_ADDED, CUevent event)
 {
-    return add(node, graph, before, count,
-               &(struct graph_work){.type = GRAPH_EVENT_RECORD,
-                                    .words = {HANDLE(event)}});
+    return node_add(node, graph, before, count,
+                    &(struct graph_work){.type = GRAPH_EVENT_RECORD,
+                                         .words = {HANDLE(event)}});
 }
 
 CUresult cuGraphAddEventWaitNode(NODE_ADDED, CUevent event)
 {
     (void)event;
-    return add(node, graph, before, count,
-               &(struct graph_work){.type = GRAPH_EVENT_WAIT});
+    return node_add(node, graph, before, count,
+                    &(struct graph_work){.type = GRAPH_EVENT_WAIT});
 }
 
 CUresult cuGraphKernelNodeSetParams(CUgraphNode node,
@@ -180,7 +181,7 @@ CUresult cuGraphKernelNodeSetParams(CUgraphNode node,
     struct graph_work work;
 
     NEED(work_kernel(p, &work));
-    return set(node, &work);
+    return node_set(node, &work);
 }
 
 CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *p)
@@ -188,7 +189,7 @@ CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *p)
     struct graph_work work;
 
     NEED(work_copy(p, &work));
-    return set(node, &work);
+    return node_set(node, &work);
 }
 
 CUresult cuGraphMemsetNodeSetParams(CUgraphNode node,
@@ -197,7 +198,7 @@ CUresult cuGraphMemsetNodeSetParams(CUgraphNode node,
     struct graph_work work;
 
     NEED(work_set(p, &work));
-    return set(node, &work);
+    return node_set(node, &work);
 }
 
 CUresult cuGraphHostNodeSetParams(CUgraphNode node,
@@ -206,7 +207,7 @@ CUresult cuGraphHostNodeSetParams(CUgraphNode node,
     struct graph_work work;
 
     NEED(work_host(p, &work));
-    return set(node, &work);
+    return node_set(node, &work);
 }
 
 CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,

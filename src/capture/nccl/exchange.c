@@ -282,7 +282,7 @@ static bool sum_up(const struct exchange *e, const struct communicator *c,
     return count;
 }
 
-static void put(uint64_t to, uint64_t bytes, bool known)
+static void memory_put(uint64_t to, uint64_t bytes, bool known)
 {
     if (known)
         nccl_gpu_give(to, bytes, sides[0].data, sides[0].marks);
@@ -302,7 +302,7 @@ static void gather(const struct exchange *e, const struct communicator *c,
             side_read(e, c, sources[i].rank, at, e->share, &sides[0]);
 
         for (uint64_t n = 0; n < sources[i].weight; n++, to += e->share)
-            put(to, e->share, known);
+            memory_put(to, e->share, known);
     }
 }
 
@@ -354,12 +354,12 @@ static void take_one(const struct exchange *e, const struct communicator *c)
     uint32_t pid;
 
     if (memsim_mailbox_seated(&c->box, (uint32_t)e->root, &pid))
-        put(e->receive, e->share,
-            side_read(e, c, (uint32_t)e->root, at, e->share, &sides[0]));
+        memory_put(e->receive, e->share,
+                   side_read(e, c, (uint32_t)e->root, at, e->share, &sides[0]));
     else if (e->shape == SHAPE_RECEIVE)
-        put(e->receive, e->share, mirror_read(e, c));
+        memory_put(e->receive, e->share, mirror_read(e, c));
     else if (e->shape == SHAPE_BROADCAST && group_read(e, c))
-        put(e->receive, e->share, true);
+        memory_put(e->receive, e->share, true);
     else if (e->shape == SHAPE_BROADCAST && is_filled(e))
         nccl_gpu_forget(e->receive, e->share);
     /* else: what another one would send all, this one has itself */
@@ -377,7 +377,7 @@ static void carry_out(const struct exchange *e, const struct communicator *c)
     else if (receives_shares(e))
         gather(e, c, sources, count);
     else
-        put(e->receive, e->share, sum_up(e, c, sources, count));
+        memory_put(e->receive, e->share, sum_up(e, c, sources, count));
 }
 
 static bool complete(void *data, bool unwanted, bool over)

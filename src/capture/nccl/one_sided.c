@@ -74,8 +74,9 @@ static ncclResult_t check(ncclComm_t comm, int peer, int signal, int context,
 
 /* BYTES at OFFSET of PEER's WINDOW are this rank's BUFFER: what they are is
  * known where PEER is this rank. */
-static ncclResult_t put(ncclComm_t comm, const void *buffer, uint64_t bytes,
-                        int peer, const struct window *window, uint64_t offset)
+static ncclResult_t window_put(ncclComm_t comm, const void *buffer,
+                               uint64_t bytes, int peer,
+                               const struct window *window, uint64_t offset)
 {
     const struct window *from = buffer ? window_around(comm, buffer) : NULL;
 
@@ -96,7 +97,8 @@ ncclResult_t ncclPutSignal(const void *buffer, size_t count,
     ncclResult_t result = check(comm, peer, signal, context, flags);
 
     if (!result)
-        result = put(comm, buffer, bytes, peer, window_get(window), offset);
+        result =
+            window_put(comm, buffer, bytes, peer, window_get(window), offset);
     if (result)
         return result;
     return submit(&(const struct one_sided){.name = NAME_OF("ncclPutSignal"),

@@ -86,7 +86,8 @@ nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t device,
     return NVML_SUCCESS;
 }
 
-static nvmlReturn_t number(nvmlDevice_t device, unsigned value, unsigned *out)
+static nvmlReturn_t number_give(nvmlDevice_t device, unsigned value,
+                                unsigned *out)
 {
     NEED_CARD(device, card);
     *out = value;
@@ -96,25 +97,25 @@ static nvmlReturn_t number(nvmlDevice_t device, unsigned value, unsigned *out)
 nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t device,
                                                  unsigned int *generation)
 {
-    return number(device, nvml_gpu()->pcie_generation, generation);
+    return number_give(device, nvml_gpu()->pcie_generation, generation);
 }
 
 nvmlReturn_t nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t device,
                                                 unsigned int *generation)
 {
-    return number(device, nvml_gpu()->pcie_generation, generation);
+    return number_give(device, nvml_gpu()->pcie_generation, generation);
 }
 
 nvmlReturn_t nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t device,
                                             unsigned int *lanes)
 {
-    return number(device, nvml_gpu()->pcie_lanes, lanes);
+    return number_give(device, nvml_gpu()->pcie_lanes, lanes);
 }
 
 nvmlReturn_t nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t device,
                                            unsigned int *lanes)
 {
-    return number(device, nvml_gpu()->pcie_lanes, lanes);
+    return number_give(device, nvml_gpu()->pcie_lanes, lanes);
 }
 
 nvmlReturn_t nvmlDeviceGetPcieThroughput(nvmlDevice_t device,
@@ -122,5 +123,5 @@ nvmlReturn_t nvmlDeviceGetPcieThroughput(nvmlDevice_t device,
                                          unsigned int *kbps)
 {
     (void)counter;
-    return number(device, 0, kbps);
+    return number_give(device, 0, kbps);
 }

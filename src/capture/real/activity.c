@@ -152,7 +152,7 @@ static void put_call(const CUpti_ActivityExternalCorrelation *e)
         out_put(&row, NULL);
 }
 
-static void put(const CUpti_Activity *record)
+static void record_put(const CUpti_Activity *record)
 {
     switch (record->kind) {
     case CUPTI_ACTIVITY_KIND_KERNEL:
@@ -192,7 +192,7 @@ static void CUPTIAPI buffer_done(CUcontext context, uint32_t stream,
 
     pthread_mutex_lock(&lock);
     while (valid && !cupti.cuptiActivityGetNextRecord(buffer, valid, &record))
-        put(record);
+        record_put(record);
     cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped);
     if (dropped)
         out_put(&(struct device_log_row){.kind = DEVICE_LOG_LOST,

@@ -37,7 +37,7 @@ static struct member *member_find(uint64_t stream)
 }
 
 /* Under LOCK_GRAPH. */
-static void join(int device, uint64_t stream, uint64_t capture)
+static void capture_join(int device, uint64_t stream, uint64_t capture)
 {
     struct member *free_one = member_find(0);
 
@@ -57,7 +57,7 @@ void tap_capture(uint64_t stream)
     core_lock(LOCK_GRAPH);
     if (!kernels)
         kernels = memsim_pages_reserve(0, GRAPHS * sizeof *kernels);
-    join(device, stream, ++last_capture);
+    capture_join(device, stream, ++last_capture);
     core_unlock(LOCK_GRAPH);
     atomic_fetch_add(&captures_on, 1);
 }
@@ -73,7 +73,7 @@ void captures_meet(int device, uint64_t stream)
         return;
     core_lock(LOCK_GRAPH);
     if (!member_find(stream))
-        join(device, stream, last_capture);
+        capture_join(device, stream, last_capture);
     core_unlock(LOCK_GRAPH);
 }
 

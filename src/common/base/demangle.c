@@ -45,7 +45,7 @@ static void read_name(struct demangler *d, bool is_function);
 static void read_encoding(struct demangler *d);
 static void read_template_arguments(struct demangler *d, bool is_function);
 
-static void fail(struct demangler *d)
+static void demangle_fail(struct demangler *d)
 {
     d->failed = true;
 }
@@ -55,7 +55,7 @@ static void write_text(struct demangler *d, const char *text, size_t length)
     if (d->mute || d->failed)
         return;
     if (length >= d->size - d->used) {
-        fail(d);
+        demangle_fail(d);
         return;
     }
     memcpy(d->out + d->used, text, length);
@@ -68,7 +68,7 @@ static void write_word(struct demangler *d, const char *text)
     write_text(d, text, strlen(text));
 }
 
-static bool take(struct demangler *d, const char *text)
+static bool text_take(struct demangler *d, const char *text)
 {
     size_t length = strlen(text);
 
@@ -81,7 +81,7 @@ static bool take(struct demangler *d, const char *text)
 static bool go_down(struct demangler *d)
 {
     if (++d->depth > DEPTH_MAX || ++d->steps > STEPS_MAX)
-        fail(d);
+        demangle_fail(d);
     return !d->failed;
 }
 
@@ -90,7 +90,7 @@ static void remember(struct demangler *d, const char *from, const char *to)
     if (d->replaying || d->failed)
         return;
     if (d->place_count == SUBSTITUTIONS_MAX) {
-        fail(d);
+        demangle_fail(d);
         return;
     }
     d->places[d->place_count++] = (struct place){from, to};
@@ -112,7 +112,7 @@ static void read_source_name(struct demangler *d)
     const char *name = d->at;
 
     if (!length || length > strlen(name)) {
-        fail(d);
+        demangle_fail(d);
         return;
     }
     d->at += length;
@@ -129,8 +129,8 @@ static uint64_t read_ordinal(struct demangler *d)
 
     if (isdigit((unsigned char)*d->at))
         number = read_number(d) + 2;
-    if (!take(d, "_"))
-        fail(d);
+    if (!text_take(d, "_"))
+        demangle_fail(d);
     return number;
 }
 
@@ -170,8 +170,8 @@ static void read_lambda(struct demangler *d)
 {
     write_word(d, "{lambda(");
     read_list(d);
-    if (!take(d, "E"))
-        fail(d);
+    if (!text_take(d, "E"))
+        demangle_fail(d);
     write_word(d, ")");
     write_ordinal(d);
 }
@@ -183,11 +183,11 @@ static void read_operator(struct demangler *d)
     } operators[] = {{"cl", "operator()"}, {"ix", "operator[]"}};
 
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
-        if (take(d, operators[i].code)) {
+        if (text_take(d, operators[i].code)) {
             write_word(d, operators[i].text);
             return;
         }
-    fail(d);
+    demangle_fail(d);
 }
 
 static void read_unqualified(struct demangler *d)
@@ -195,15 +195,15 @@ static void read_unqualified(struct demangler *d)
     d->at += *d->at == 'L'; /* internal linkage */
     if (isdigit((unsigned char)*d->at)) {
         read_source_name(d);
-    } else if (take(d, "Ul")) {
+    } else if (text_take(d, "Ul")) {
         read_lambda(d);
-    } else if (take(d, "Ut")) {
+    } else if (text_take(d, "Ut")) {
         write_word(d, "{unnamed type");
         write_ordinal(d);
     } else {
         read_operator(d);
     }
-    while (!d->failed && take(d, "B")) { /* an ABI tag */
+    while (!d->failed && text_take(d, "B")) { /* an ABI tag */
         d->mute++;
         read_source_name(d);
         d->mute--;
@@ -234,7 +234,7 @@ static int read_index(struct demangler *d, int base)
 {
     int index = 0;
 
-    if (take(d, "_"))
+    if (text_take(d, "_"))
         return 0;
     for (; *d->at && *d->at != '_' && index < 100000; d->at++) {
         char c = *d->at;
@@ -244,8 +244,8 @@ static int read_index(struct demangler *d, int base)
             break;
         index = index * base + digit;
     }
-    if (!take(d, "_"))
-        fail(d);
+    if (!text_take(d, "_"))
+        demangle_fail(d);
     return index + 1;
 }
 
@@ -260,7 +260,7 @@ static bool read_standard(struct demangler *d)
     };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (take(d, names[i].code)) {
+        if (text_take(d, names[i].code)) {
             write_word(d, names[i].text);
             return true;
         }
@@ -274,7 +274,7 @@ static void read_substitution(struct demangler *d)
     d->at++; /* S */
     int index = read_index(d, 36);
     if (d->failed || index >= d->place_count)
-        fail(d);
+        demangle_fail(d);
     else
         replay(d, &d->places[index]);
 }
@@ -312,10 +312,10 @@ static void read_local(struct demangler *d, bool is_function)
     d->at++; /* Z */
     d->scope.count = 0;
     read_encoding(d);
-    if (!take(d, "E"))
-        fail(d);
+    if (!text_take(d, "E"))
+        demangle_fail(d);
     write_word(d, "::");
-    if (take(d, "s"))
+    if (text_take(d, "s"))
         write_word(d, "string literal");
     else
         read_name(d, is_function);
@@ -327,7 +327,7 @@ static void read_prefix_part(struct demangler *d, bool is_function)
     d->is_template = false;
     switch (*d->at) {
     case 'S':
-        if (take(d, "St"))
+        if (text_take(d, "St"))
             write_word(d, "std");
         else
             read_substitution(d);
@@ -372,8 +372,8 @@ static void read_nested(struct demangler *d, bool is_function)
     for (; *d->at && strchr("rVKRO", *d->at); d->at++)
         is_const |= *d->at == 'K';
     read_prefix(d, NULL, is_function);
-    if (!take(d, "E"))
-        fail(d);
+    if (!text_take(d, "E"))
+        demangle_fail(d);
     d->is_const = is_const;
 }
 
@@ -387,7 +387,7 @@ static void read_unscoped(struct demangler *d, bool is_function)
     if (known) {
         read_substitution(d);
     } else {
-        if (take(d, "St"))
+        if (text_take(d, "St"))
             write_word(d, "std::");
         read_unqualified(d);
     }
@@ -401,9 +401,9 @@ static void read_unscoped(struct demangler *d, bool is_function)
 
 static void skip_discriminator(struct demangler *d)
 {
-    if (take(d, "__")) {
+    if (text_take(d, "__")) {
         read_number(d);
-        take(d, "_");
+        text_take(d, "_");
     } else if (*d->at == '_' && isdigit((unsigned char)d->at[1])) {
         d->at += 2;
     }
@@ -486,35 +486,35 @@ static void read_literal(struct demangler *d)
         read_type(d);
         write_word(d, ")");
     }
-    if (take(d, "n"))
+    if (text_take(d, "n"))
         write_word(d, "-");
     size_t length = strcspn(d->at, "E");
     write_text(d, d->at, length);
     d->at += length;
     write_word(d, suffix ? suffix : "");
-    if (!take(d, "E"))
-        fail(d);
+    if (!text_take(d, "E"))
+        demangle_fail(d);
 }
 
 /* One template argument; a pack gives several, or none. */
 static void read_argument(struct demangler *d)
 {
-    if (take(d, "L_Z")) { /* a function, without its parameters */
+    if (text_take(d, "L_Z")) { /* a function, without its parameters */
         read_name(d, true);
         d->mute++;
         read_list(d);
         d->mute--;
-        if (!take(d, "E"))
-            fail(d);
-    } else if (take(d, "L")) {
+        if (!text_take(d, "E"))
+            demangle_fail(d);
+    } else if (text_take(d, "L")) {
         read_literal(d);
-    } else if (take(d, "X")) { /* an expression: of one argument only */
-        if (take(d, "ad"))
+    } else if (text_take(d, "X")) { /* an expression: of one argument only */
+        if (text_take(d, "ad"))
             write_word(d, "&");
         read_argument(d);
-        if (!take(d, "E"))
-            fail(d);
-    } else if (take(d, "J")) {
+        if (!text_take(d, "E"))
+            demangle_fail(d);
+    } else if (text_take(d, "J")) {
         bool first = true;
 
         for (; !d->failed && *d->at && *d->at != 'E'; first = false) {
@@ -522,8 +522,8 @@ static void read_argument(struct demangler *d)
                 write_word(d, ", ");
             read_argument(d);
         }
-        if (!take(d, "E"))
-            fail(d);
+        if (!text_take(d, "E"))
+            demangle_fail(d);
     } else {
         read_type(d);
     }
@@ -553,8 +553,8 @@ static void read_template_arguments(struct demangler *d, bool is_function)
             first = false;
         }
     }
-    if (!take(d, "E"))
-        fail(d);
+    if (!text_take(d, "E"))
+        demangle_fail(d);
     if (!d->mute && !d->failed && d->out[d->used - 1] == '>')
         write_word(d, " ");
     write_word(d, ">");
@@ -565,14 +565,14 @@ static void read_template_arguments(struct demangler *d, bool is_function)
 static void read_function(struct demangler *d, const char *declarator)
 {
     d->at++; /* F */
-    take(d, "Y");
+    text_take(d, "Y");
     read_type(d);
     write_word(d, declarator);
     write_word(d, "(");
     read_list(d);
     write_word(d, ")");
-    if (!take(d, "E"))
-        fail(d);
+    if (!text_take(d, "E"))
+        demangle_fail(d);
 }
 
 static void read_pointer(struct demangler *d)
@@ -617,16 +617,16 @@ static bool read_extended(struct demangler *d)
         {"DF16_", "_Float16"},       {"DF16b", "__bf16"},
     };
 
-    if (take(d, "Dp")) {
+    if (text_take(d, "Dp")) {
         read_type(d);
         return true;
     }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (take(d, names[i].code)) {
+        if (text_take(d, names[i].code)) {
             write_word(d, names[i].text);
             return false;
         }
-    fail(d); /* decltype and the like */
+    demangle_fail(d); /* decltype and the like */
     return false;
 }
 
@@ -636,8 +636,8 @@ static void read_array(struct demangler *d)
 
     d->at++; /* A */
     uint64_t count = read_number(d);
-    if (!take(d, "_"))
-        fail(d);
+    if (!text_take(d, "_"))
+        demangle_fail(d);
     read_type(d);
     snprintf(text, sizeof text, " [%llu]", (unsigned long long)count);
     write_word(d, text);

@@ -17,7 +17,7 @@ static size_t home(const struct map *map, uint64_t key)
 }
 
 /* Where KEY is, or would go. */
-static struct map_slot *find(const struct map *map, uint64_t key)
+static struct map_slot *slot_find(const struct map *map, uint64_t key)
 {
     size_t at = home(map, key);
 
@@ -28,7 +28,7 @@ static struct map_slot *find(const struct map *map, uint64_t key)
 
 void *map_get(const struct map *map, uint64_t key)
 {
-    return map->capacity ? find(map, key)->value : NULL;
+    return map->capacity ? slot_find(map, key)->value : NULL;
 }
 
 static void grow(struct map *map)
@@ -39,7 +39,7 @@ static void grow(struct map *map)
     map->slots = xcalloc(map->capacity, sizeof *map->slots);
     for (size_t i = 0; i < old.capacity; i++)
         if (old.slots[i].value)
-            *find(map, old.slots[i].key) = old.slots[i];
+            *slot_find(map, old.slots[i].key) = old.slots[i];
     xfree(old.slots);
 }
 
@@ -47,7 +47,7 @@ void *map_put(struct map *map, uint64_t key, void *value)
 {
     if (map->count * 2 >= map->capacity)
         grow(map);
-    struct map_slot *slot = find(map, key);
+    struct map_slot *slot = slot_find(map, key);
     void *old = slot->value;
     if (!old)
         map->count++;
@@ -61,7 +61,7 @@ void *map_take(struct map *map, uint64_t key)
 
     if (!map->capacity)
         return NULL;
-    struct map_slot *hole = find(map, key);
+    struct map_slot *hole = slot_find(map, key);
     void *old = hole->value;
     if (!old)
         return NULL;

@@ -46,7 +46,7 @@ static char *value_text(const struct option_row *row, const void *values)
     return NULL;
 }
 
-static void add(char ***words, size_t *count, char *word)
+static void word_add(char ***words, size_t *count, char *word)
 {
     *words = xreallocarray(*words, *count + 2, sizeof **words);
     (*words)[(*count)++] = word;
@@ -55,7 +55,7 @@ static void add(char ***words, size_t *count, char *word)
 
 void options_word_add(char ***words, size_t *count, const char *word)
 {
-    add(words, count, xstrdup(word));
+    word_add(words, count, xstrdup(word));
 }
 
 void options_words_add(char ***words, size_t *count,
@@ -66,10 +66,10 @@ void options_words_add(char ***words, size_t *count,
         char *value = value_text(row, values);
         char *usual = value_text(row, defaults);
         if (value && (!usual || strcmp(value, usual)))
-            add(words, count,
-                row->type == OPTION_FLAG
-                    ? xasprintf("--%s", row->name)
-                    : xasprintf("--%s=%s", row->name, value));
+            word_add(words, count,
+                     row->type == OPTION_FLAG
+                         ? xasprintf("--%s", row->name)
+                         : xasprintf("--%s=%s", row->name, value));
         free(value);
         free(usual);
     }

@@ -41,7 +41,7 @@ struct machine {
     bool stopped;
 };
 
-static int fail(struct machine *m, const char *cause)
+static int pickle_fail(struct machine *m, const char *cause)
 {
     return err_set(m->err, "%s:byte %zu: %s", m->origin, m->opcode_at, cause);
 }
@@ -88,12 +88,12 @@ static struct pickle_value *top(struct machine *m, size_t depth)
                              : NULL;
 }
 
-static const unsigned char *take(struct machine *m, size_t bytes)
+static const unsigned char *bytes_take(struct machine *m, size_t bytes)
 {
     const unsigned char *p = m->data + m->at;
 
     if (bytes > m->bytes - m->at) {
-        fail(m, "cut short");
+        pickle_fail(m, "cut short");
         return NULL;
     }
     m->at += bytes;
@@ -103,7 +103,7 @@ static const unsigned char *take(struct machine *m, size_t bytes)
 /* An unsigned little-endian number of BYTES. */
 static int take_number(struct machine *m, size_t bytes, uint64_t *number)
 {
-    const unsigned char *p = take(m, bytes);
+    const unsigned char *p = bytes_take(m, bytes);
 
     if (!p)
         return -1;
@@ -147,20 +147,21 @@ static int op_proto(struct machine *m, int argument)
 
     if (take_number(m, (size_t)argument, &version))
         return -1;
-    return version >= 2 && version <= 5 ? 0 : fail(m, "unknown protocol");
+    return version >= 2 && version <= 5 ? 0
+                                        : pickle_fail(m, "unknown protocol");
 }
 
 /* A FRAME only tells how far to read ahead. */
 static int op_skip(struct machine *m, int argument)
 {
-    return take(m, (size_t)argument) ? 0 : -1;
+    return bytes_take(m, (size_t)argument) ? 0 : -1;
 }
 
 static int op_stop(struct machine *m, int argument)
 {
     (void)argument;
     if (m->stack.count != 1 || m->mark_count)
-        return fail(m, "does not end with one value");
+        return pickle_fail(m, "does not end with one value");
     m->pickle->root = m->stack.values[0];
     m->stopped = true;
     return 0;
@@ -180,7 +181,7 @@ static int op_mark(struct machine *m, int argument)
 static int mark_take(struct machine *m, size_t *count)
 {
     if (!m->mark_count)
-        return fail(m, "no mark on the stack");
+        return pickle_fail(m, "no mark on the stack");
     *count = m->stack.count - m->marks[--m->mark_count];
     return 0;
 }
@@ -193,7 +194,7 @@ static int op_pop(struct machine *m, int argument)
         return 0;
     }
     if (!m->mark_count)
-        return fail(m, "the stack is empty");
+        return pickle_fail(m, "the stack is empty");
     m->mark_count--;
     return 0;
 }
@@ -246,14 +247,14 @@ static int op_long(struct machine *m, int argument)
     if (take_number(m, (size_t)argument, &length))
         return -1;
     if (length > 9)
-        return fail(m, "a number of more than 64 bits");
-    const unsigned char *p = take(m, length);
+        return pickle_fail(m, "a number of more than 64 bits");
+    const unsigned char *p = bytes_take(m, length);
     if (!p)
         return -1;
     for (size_t i = 0; i < length && i < 8; i++)
         number |= (uint64_t)p[i] << (8 * i);
     if (length == 9 && p[8])
-        return fail(m, "a number of more than 64 bits");
+        return pickle_fail(m, "a number of more than 64 bits");
     if (length && length < 8 && p[length - 1] & 0x80)
         number |= UINT64_MAX << (8 * length);
     return push_number(m, PICKLE_INT, (int64_t)number);
@@ -261,7 +262,7 @@ static int op_long(struct machine *m, int argument)
 
 static int op_float(struct machine *m, int argument)
 {
-    const unsigned char *p = take(m, (size_t)argument);
+    const unsigned char *p = bytes_take(m, (size_t)argument);
     struct pickle_value v = {.type = PICKLE_FLOAT};
     uint64_t bits = 0;
 
@@ -280,8 +281,8 @@ static int op_string(struct machine *m, int argument)
     if (take_number(m, (size_t)argument, &length))
         return -1;
     if (length > UINT32_MAX)
-        return fail(m, "too long a string");
-    const unsigned char *p = take(m, length);
+        return pickle_fail(m, "too long a string");
+    const unsigned char *p = bytes_take(m, length);
     if (!p)
         return -1;
     return push(m, (struct pickle_value){.type = PICKLE_STRING,
@@ -299,7 +300,7 @@ static int op_empty(struct machine *m, int argument)
 static int op_tuple_of(struct machine *m, int argument)
 {
     if (!top(m, (size_t)argument - 1))
-        return fail(m, "the stack is empty");
+        return pickle_fail(m, "the stack is empty");
     return push(
         m, (struct pickle_value){.type = PICKLE_TUPLE,
                                  .items = items_take(m, (size_t)argument)});
@@ -314,7 +315,7 @@ static int op_from_mark(struct machine *m, int argument)
     if (mark_take(m, &count))
         return -1;
     if (type == PICKLE_DICT && count % 2)
-        return fail(m, "a key without a value");
+        return pickle_fail(m, "a key without a value");
     return push(
         m, (struct pickle_value){.type = type, .items = items_take(m, count)});
 }
@@ -325,9 +326,9 @@ static int add_items(struct machine *m, size_t count, enum pickle_type type)
     struct pickle_value *container = top(m, count);
 
     if (!container || container->type != type)
-        return fail(m, "nothing to add to");
+        return pickle_fail(m, "nothing to add to");
     if (type == PICKLE_DICT && count % 2)
-        return fail(m, "a key without a value");
+        return pickle_fail(m, "a key without a value");
     struct pickle_items *items = container->items;
     for (size_t i = 0; i < count; i++) {
         values_grow(m, &items->values, items->count, &items->capacity);
@@ -364,9 +365,9 @@ static int memo_put(struct machine *m, uint64_t index)
     const struct pickle_value *value = top(m, 0);
 
     if (!value)
-        return fail(m, "the stack is empty");
+        return pickle_fail(m, "the stack is empty");
     if (index > m->memo.count)
-        return fail(m, "a memo out of order");
+        return pickle_fail(m, "a memo out of order");
     if (index == m->memo.count)
         values_add(m, &m->memo, *value);
     else
@@ -394,7 +395,7 @@ static int op_get(struct machine *m, int argument)
     if (take_number(m, (size_t)argument, &index))
         return -1;
     if (index >= m->memo.count)
-        return fail(m, "a memo that was never made");
+        return pickle_fail(m, "a memo that was never made");
     return push(m, m->memo.values[index]);
 }
 
@@ -440,7 +441,7 @@ static const struct opcode {
     ['j'] = {op_get, 4},
 };
 
-static int refuse(struct machine *m, unsigned char code)
+static int opcode_refuse(struct machine *m, unsigned char code)
 {
     return err_set(m->err,
                    "%s:byte %zu: opcode %#04x builds more than plain data; a "
@@ -455,23 +456,23 @@ static int check_memory(struct machine *m)
     if (m->held_bytes / PICKLE_MEMORY_FACTOR <
         m->bytes + PICKLE_MEMORY_BASE / PICKLE_MEMORY_FACTOR)
         return 0;
-    return fail(m, "too many values for a file of this size");
+    return pickle_fail(m, "too many values for a file of this size");
 }
 
 static int run(struct machine *m)
 {
     while (!m->stopped) {
         m->opcode_at = m->at;
-        const unsigned char *code = take(m, 1);
+        const unsigned char *code = bytes_take(m, 1);
         if (!code)
             return -1;
         const struct opcode *o = &opcodes[*code];
         if (!o->run)
-            return refuse(m, *code);
+            return opcode_refuse(m, *code);
         if (o->run(m, o->argument) || check_memory(m))
             return -1;
     }
-    return m->at == m->bytes ? 0 : fail(m, "goes on after its end");
+    return m->at == m->bytes ? 0 : pickle_fail(m, "goes on after its end");
 }
 
 struct pickle *pickle_parse(const void *data, size_t bytes, const char *origin,

@@ -94,7 +94,7 @@ void text_make_printable(char *text)
 
 /* The next character of *TEXT as it is shown, in OUT; *TEXT moves on. Returns
  * its length there. */
-static size_t take(const char **text, char out[SHOWN])
+static size_t character_take(const char **text, char out[SHOWN])
 {
     size_t length = text_character(*text), width = 0;
 
@@ -115,12 +115,12 @@ void text_quote(char *out, size_t size, const char *text)
     char shown[SHOWN];
 
     for (const char *p = text; *p;)
-        total += take(&p, shown);
+        total += character_take(&p, shown);
     /* Too long: the first quarter stays, and as much of the end as fits. */
     bool cut = total >= size;
     size_t head = size / 4, excess = cut ? total - (size - sizeof GAP) : 0;
     while (*text) {
-        size_t width = take(&text, shown);
+        size_t width = character_take(&text, shown);
         if (cut && at >= head && skipped < excess) {
             if (!skipped) {
                 memcpy(out + at, GAP, sizeof GAP - 1);

@@ -192,7 +192,7 @@ static int table_read(struct reader *r, const char *table,
 }
 
 /* What is no integer is not known. */
-static int64_t number(sqlite3_stmt *row, int column)
+static int64_t column_number(sqlite3_stmt *row, int column)
 {
     return column == NO_COLUMN ||
                    sqlite3_column_type(row, column) != SQLITE_INTEGER
@@ -202,7 +202,7 @@ static int64_t number(sqlite3_stmt *row, int column)
 
 static uint32_t number_32(sqlite3_stmt *row, int column)
 {
-    int64_t value = number(row, column);
+    int64_t value = column_number(row, column);
 
     return value < 0 ? 0 : value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
@@ -211,7 +211,7 @@ static uint32_t number_32(sqlite3_stmt *row, int column)
 
 static int take_string(struct reader *r, sqlite3_stmt *row, const int *columns)
 {
-    int64_t id = number(row, columns[0]);
+    int64_t id = column_number(row, columns[0]);
     const char *text = columns[1] == NO_COLUMN
                            ? NULL
                            : (const char *)sqlite3_column_text(row, columns[1]);
@@ -246,7 +246,7 @@ static void strings_fini(struct reader *r)
 static const char *name_get(const struct reader *r, sqlite3_stmt *row,
                             int column)
 {
-    int64_t id = number(row, column);
+    int64_t id = column_number(row, column);
 
     return id < 0 ? NULL : map_get(&r->strings, (uint64_t)id + 1);
 }
@@ -318,17 +318,17 @@ static bool op_read(const struct reader *r, sqlite3_stmt *row,
                     const int *columns, enum kineto_category category,
                     struct kineto_event *e)
 {
-    int64_t process = process_of(number(row, columns[GLOBAL_PID]));
+    int64_t process = process_of(column_number(row, columns[GLOBAL_PID]));
 
     if (process != r->process)
         return false;
-    *e = event_make(category, number(row, columns[START]),
-                    number(row, columns[END]));
+    *e = event_make(category, column_number(row, columns[START]),
+                    column_number(row, columns[END]));
     e->process = process;
-    e->device = number(row, columns[DEVICE]);
-    e->stream = number(row, columns[STREAM]);
-    e->correlation = number(row, columns[CORRELATION]);
-    e->bytes = number(row, columns[BYTES]);
+    e->device = column_number(row, columns[DEVICE]);
+    e->stream = column_number(row, columns[STREAM]);
+    e->correlation = column_number(row, columns[CORRELATION]);
+    e->bytes = column_number(row, columns[BYTES]);
     return true;
 }
 
@@ -385,7 +385,7 @@ static int take_copy(struct reader *r, sqlite3_stmt *row, const int *columns)
     static const char *const kinds[] = {
         [1] = "HtoD", [2] = "DtoH", [8] = "DtoD", [10] = "PtoP"};
     const int *own = columns + OP_OWN;
-    int64_t kind = number(row, own[0]);
+    int64_t kind = column_number(row, own[0]);
     struct kineto_event e;
     char name[64];
 
@@ -393,8 +393,8 @@ static int take_copy(struct reader *r, sqlite3_stmt *row, const int *columns)
         return 0;
     snprintf(name, sizeof name, "Memcpy %s (%s -> %s)",
              kind >= 0 && kind <= 10 && kinds[kind] ? kinds[kind] : "DtoD",
-             memory_name(number(row, own[1])),
-             memory_name(number(row, own[2])));
+             memory_name(column_number(row, own[1])),
+             memory_name(column_number(row, own[2])));
     e.name = name;
     return event_give(r, &e);
 }
@@ -430,10 +430,11 @@ static size_t call_length(const char *name)
 
 static int take_call(struct reader *r, sqlite3_stmt *row, const int *columns)
 {
-    int64_t id = number(row, columns[2]);
+    int64_t id = column_number(row, columns[2]);
     const char *name = name_get(r, row, columns[4]);
-    struct kineto_event e = event_make(KINETO_RUNTIME, number(row, columns[0]),
-                                       number(row, columns[1]));
+    struct kineto_event e =
+        event_make(KINETO_RUNTIME, column_number(row, columns[0]),
+                   column_number(row, columns[1]));
     char text[128];
 
     if (process_of(id) != r->process)
@@ -445,7 +446,7 @@ static int take_call(struct reader *r, sqlite3_stmt *row, const int *columns)
     e.name = text;
     e.process = process_of(id);
     e.thread = thread_of(id);
-    e.correlation = number(row, columns[3]);
+    e.correlation = column_number(row, columns[3]);
     return event_give(r, &e);
 }
 
@@ -463,13 +464,13 @@ static bool begins_with(const char *text, const char *start)
 static const char *range_name(const struct reader *r, sqlite3_stmt *row,
                               const int *columns)
 {
-    int64_t type = number(row, columns[5]);
+    int64_t type = column_number(row, columns[5]);
     const char *text = columns[3] == NO_COLUMN
                            ? NULL
                            : (const char *)sqlite3_column_text(row, columns[3]);
 
     if ((type != NVTX_PUSHED && type != NVTX_STARTED && type != KINETO_NONE) ||
-        process_of(number(row, columns[2])) != r->process)
+        process_of(column_number(row, columns[2])) != r->process)
         return NULL;
     return text ? text : name_get(r, row, columns[4]);
 }
@@ -497,12 +498,13 @@ static int take_step_name(struct reader *r, sqlite3_stmt *row,
 static int take_range(struct reader *r, sqlite3_stmt *row, const int *columns)
 {
     const char *name = range_name(r, row, columns);
-    int64_t id = number(row, columns[2]);
-    struct kineto_event e = event_make(
-        KINETO_ANNOTATION, number(row, columns[0]), number(row, columns[1]));
+    int64_t id = column_number(row, columns[2]);
+    struct kineto_event e =
+        event_make(KINETO_ANNOTATION, column_number(row, columns[0]),
+                   column_number(row, columns[1]));
     char step[48];
 
-    if (!name || number(row, columns[1]) == KINETO_NONE)
+    if (!name || column_number(row, columns[1]) == KINETO_NONE)
         return 0;
     e.name = name;
     if (r->step && begins_with(name, r->step)) {
@@ -524,8 +526,9 @@ static int take_gpu(struct reader *r, sqlite3_stmt *row, const int *columns)
     const char *name = columns[0] == NO_COLUMN
                            ? NULL
                            : (const char *)sqlite3_column_text(row, columns[0]);
-    int64_t bytes = number(row, columns[1]);
-    int64_t device = number(row, columns[columns[2] == NO_COLUMN ? 3 : 2]);
+    int64_t bytes = column_number(row, columns[1]);
+    int64_t device =
+        column_number(row, columns[columns[2] == NO_COLUMN ? 3 : 2]);
 
     if (!name || (r->info->gpu[0] && device != r->device))
         return 0;
@@ -600,7 +603,7 @@ int nsys_read(const char *path, int64_t process, kineto_take *take,
 static int take_process(struct reader *r, sqlite3_stmt *row, const int *columns)
 {
     struct nsys_processes *p = r->context;
-    int64_t id = process_of(number(row, columns[0]));
+    int64_t id = process_of(column_number(row, columns[0]));
 
     for (size_t i = 0; i < p->count; i++)
         if (p->ids[i] == id)

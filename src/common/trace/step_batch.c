@@ -28,7 +28,8 @@ static bool is_next_token(const struct step_batch_module *m)
            m->tokens == m->samples;
 }
 
-static void add(struct step_batch *b, const struct step_batch_module *more)
+static void module_add(struct step_batch *b,
+                       const struct step_batch_module *more)
 {
     unsigned i = 0;
 
@@ -79,18 +80,18 @@ static struct step_call call_of(const struct trace_batch *r)
 
 void step_batch_add(struct step_batch *b, const struct trace_batch *record)
 {
-    add(b, &(struct step_batch_module){.module = record->module,
-                                       .learns = record->learns,
-                                       .samples = record->samples,
-                                       .tokens = record->tokens,
-                                       .most = call_of(record),
-                                       .calls = 1});
+    module_add(b, &(struct step_batch_module){.module = record->module,
+                                              .learns = record->learns,
+                                              .samples = record->samples,
+                                              .tokens = record->tokens,
+                                              .most = call_of(record),
+                                              .calls = 1});
 }
 
 void step_batch_repeat(struct step_batch *b, const struct step_batch *from)
 {
     for (unsigned i = 0; i < from->count; i++)
-        add(b, &from->modules[i]);
+        module_add(b, &from->modules[i]);
     b->unclear = b->unclear || from->unclear;
 }
 

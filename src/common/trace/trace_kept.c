@@ -169,7 +169,7 @@ static struct entry *entry_get(struct trace_kept *k,
 
 /* --- occurrences ---------------------------------------------------------- */
 
-static void put(struct block *b, uint64_t value)
+static void word_put(struct block *b, uint64_t value)
 {
     while (value > 127) {
         b->bytes[b->used++] = (unsigned char)(value | 128);
@@ -217,12 +217,12 @@ void trace_kept_add(struct trace_kept *k, const struct trace_item *item)
         flags |= HAS_THREAD;
     if (item->ordinal != k->next_ordinal)
         flags |= HAS_ORDINAL;
-    put(b, (uint64_t)entry_get(k, item)->number << FLAG_BITS | flags);
-    put(b, item->head.time_ns - k->time_ns);
+    word_put(b, (uint64_t)entry_get(k, item)->number << FLAG_BITS | flags);
+    word_put(b, item->head.time_ns - k->time_ns);
     if (flags & HAS_THREAD)
-        put(b, item->head.thread);
+        word_put(b, item->head.thread);
     if (flags & HAS_ORDINAL)
-        put(b, item->ordinal - k->next_ordinal);
+        word_put(b, item->ordinal - k->next_ordinal);
     k->time_ns = item->head.time_ns;
     k->thread = item->head.thread;
     k->next_ordinal = item->ordinal + 1;

@@ -183,7 +183,7 @@ static void cast_end(struct casting *c, uint32_t at, uint32_t i)
     chain_drop(c, i);
 }
 
-static void copy(struct casting *c, uint32_t i)
+static void item_copy(struct casting *c, uint32_t i)
 {
     const struct tape_item *item = &c->from->items[i];
     uint32_t pair = c->pairs[i];
@@ -212,7 +212,7 @@ uint64_t tape_uncache_casts(struct tape *to, const struct tape *from)
     survey(&c);
     casts_find(&c);
     for (uint32_t i = 0; i < from->count; i++)
-        copy(&c, i);
+        item_copy(&c, i);
     map_fini(&c.of_module);
     map_fini(&c.parameters);
     free(c.extra);

@@ -197,7 +197,7 @@ static void copy_free(struct checkpoint *c, uint32_t i, uint32_t taken)
 }
 
 /* An argument may be held when its recorded address is another block's. */
-static void copy(struct checkpoint *c, uint32_t i)
+static void item_copy(struct checkpoint *c, uint32_t i)
 {
     const struct tape_item *item = &c->from->items[i];
 
@@ -212,7 +212,7 @@ static void copy(struct checkpoint *c, uint32_t i)
     }
 }
 
-static void take(struct checkpoint *c, uint32_t i)
+static void item_take(struct checkpoint *c, uint32_t i)
 {
     const struct tape_item *item = &c->from->items[i];
     uint32_t member = checkpoint_member(c, item->module);
@@ -227,7 +227,7 @@ static void take(struct checkpoint *c, uint32_t i)
     if (member && tape_item_is_taken(item) &&
         item->phase == TRACE_PHASE_BACKWARD)
         backward_begin(c, i, member);
-    copy(c, i);
+    item_copy(c, i);
     if (member && item->kind == TAPE_LEAVE && item->module == member &&
         c->open[member] != NONE)
         forward_end(c, c->open[member]);
@@ -244,7 +244,7 @@ static void take_all(struct checkpoint *c)
 
         if (member && next < c->forward_count && c->forwards[next].enter == i)
             c->open[member] = (uint32_t)next++;
-        take(c, i);
+        item_take(c, i);
         if (member && item->kind == TAPE_LEAVE && item->module == member)
             c->open[member] = NONE;
     }

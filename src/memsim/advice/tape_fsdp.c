@@ -72,8 +72,8 @@ static uint64_t part_of(const struct sharding *s, uint64_t bytes)
 
 /* --- blocks that were not recorded ---------------------------------------- */
 
-static uint64_t take(struct sharding *s, uint32_t like, uint64_t bytes,
-                     uint64_t stream)
+static uint64_t block_take(struct sharding *s, uint32_t like, uint64_t bytes,
+                           uint64_t stream)
 {
     struct tape_item item = s->from->items[like];
     uint64_t name = FIRST_NAME + s->next_name++;
@@ -99,7 +99,7 @@ static void give(struct sharding *s, uint32_t like, uint64_t *name)
 static void gather(struct sharding *s, struct unit *u)
 {
     if (!u->flat && !u->full && u->bytes)
-        u->flat = take(s, u->parameter, u->bytes, GATHER_STREAM);
+        u->flat = block_take(s, u->parameter, u->bytes, GATHER_STREAM);
 }
 
 /* Copies out what was gathered. */
@@ -108,7 +108,7 @@ static void wait(struct sharding *s, struct unit *u, bool forward)
     if (!u->flat)
         return;
     give(s, s->flat_of, &s->flat);
-    u->full = take(s, u->parameter, u->bytes, 0);
+    u->full = block_take(s, u->parameter, u->bytes, 0);
     if (!forward) {
         give(s, u->parameter, &u->flat);
         return;
@@ -141,7 +141,7 @@ static void scatter(struct sharding *s, struct unit *u)
     uint32_t like = u->gradients - 1;
 
     give(s, s->scattered_of, &s->scattered);
-    s->scattered = take(s, like, u->gradient_bytes, 0);
+    s->scattered = block_take(s, like, u->gradient_bytes, 0);
     s->scattered_of = like;
     xgrow(&s->parts, s->part_count, &s->part_capacity, sizeof *s->parts);
     struct part *part = &s->parts[s->part_count++];
@@ -157,7 +157,7 @@ static void scatter(struct sharding *s, struct unit *u)
     }
     if (part->left)
         part->name =
-            take(s, like, part_of(s, u->gradient_bytes), SCATTER_STREAM);
+            block_take(s, like, part_of(s, u->gradient_bytes), SCATTER_STREAM);
     u->gradients = 0;
     u->gradient_bytes = 0;
 }
@@ -289,7 +289,7 @@ static void mark_note(struct sharding *s, const struct tape_item *item)
         forward_end(s, unit);
 }
 
-static void copy(struct sharding *s)
+static void item_copy(struct sharding *s)
 {
     const struct tape_item *item = &s->from->items[s->at];
 
@@ -349,7 +349,7 @@ uint64_t tape_shard_all(struct tape *to, const struct tape *from,
     uint64_t bytes = survey(&s), saved = bytes - bytes / ranks;
     for (; s.at < from->count; s.at++)
         if (bytes)
-            copy(&s);
+            item_copy(&s);
         else
             tape_add(to, &from->items[s.at]);
     free(s.parts);

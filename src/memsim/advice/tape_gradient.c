@@ -141,7 +141,7 @@ static void copy_freed(struct freeing *f, uint32_t i)
     tape_add(f->to, &item);
 }
 
-static void copy(struct freeing *f, uint32_t i)
+static void item_copy(struct freeing *f, uint32_t i)
 {
     const struct tape_item *item = &f->from->items[i];
 
@@ -167,7 +167,7 @@ uint64_t tape_free_gradients(struct tape *to, const struct tape *from)
     tape_init_like(to, from);
     f.blocks = xcalloc(from->count + 1, sizeof *f.blocks);
     for (uint32_t i = 0; i < from->count; i++)
-        copy(&f, i);
+        item_copy(&f, i);
     map_fini(&f.waiting);
     free(f.blocks);
     free(f.pairs);

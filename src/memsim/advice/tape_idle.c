@@ -129,7 +129,7 @@ static bool is_used(const struct tape *tape, uint32_t i)
     return false;
 }
 
-static void copy(struct idling *c, uint32_t i)
+static void item_copy(struct idling *c, uint32_t i)
 {
     const struct tape_item *item = &c->from->items[i];
     uint32_t pair = c->pairs[i];
@@ -154,7 +154,7 @@ uint64_t tape_free_idle(struct tape *to, const struct tape *from)
     tape_init_like(to, from);
     c.gone = xcalloc(from->count + 1, sizeof *c.gone);
     for (uint32_t i = 0; i < from->count; i++)
-        copy(&c, i);
+        item_copy(&c, i);
     while (c.depth)
         level_fini(&c.levels[--c.depth]);
     free(c.levels);

@@ -63,7 +63,7 @@ static void recent_free(struct keeping *c, uint32_t at)
     c->recent_count = kept;
 }
 
-static void copy(struct keeping *c, uint32_t i)
+static void item_copy(struct keeping *c, uint32_t i)
 {
     const struct tape_item *item = &c->from->items[i];
     uint32_t pair = c->pairs[i];
@@ -88,7 +88,7 @@ uint64_t tape_free_kept(struct tape *to, const struct tape *from)
     c.calls = xcalloc(from->count + 1, sizeof *c.calls);
     calls_count(&c);
     for (uint32_t i = 0; i < from->count; i++)
-        copy(&c, i);
+        item_copy(&c, i);
     free(c.recent);
     free(c.calls);
     free(c.gone);

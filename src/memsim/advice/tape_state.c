@@ -100,7 +100,7 @@ static void free_copy(struct changing *c, const struct tape_item *item)
     tape_add(c->to, &scales);
 }
 
-static void copy(struct changing *c, const struct tape_item *item)
+static void item_copy(struct changing *c, const struct tape_item *item)
 {
     bool states = c->change->bf16 || c->change->int8 || c->change->shards > 1;
 
@@ -130,7 +130,7 @@ struct state_effect tape_change_states(struct tape *to, const struct tape *from,
         temporaries_find(&c);
     for (size_t i = 0; i < from->count; i++)
         if (!c.dropped[i])
-            copy(&c, &from->items[i]);
+            item_copy(&c, &from->items[i]);
     map_fini(&c.scales);
     free(c.dropped);
     return c.effect;

@@ -132,8 +132,8 @@ static bool holds(const struct peak_law_points *p, const struct peak_law *law)
            law->square >= 0;
 }
 
-static bool find(const struct peak_law_points *p, enum peak_law_dimension d,
-                 struct peak_law *law)
+static bool law_find(const struct peak_law_points *p, enum peak_law_dimension d,
+                     struct peak_law *law)
 {
     unsigned different = count_lengths(p, d);
 
@@ -180,7 +180,7 @@ static struct peak_law all_alike(const struct peak_law_points *p)
 
     for (size_t i = 0; i < 3 && !law.steps; i++)
         if (count_lengths(p, dimensions[i]) == 1)
-            (void)find(p, dimensions[i], &law);
+            (void)law_find(p, dimensions[i], &law);
     law.degree = 0;
     return law;
 }
@@ -198,7 +198,7 @@ struct peak_law peak_law_find(const struct peak_law_points *p)
         enum peak_law_dimension d = (enum peak_law_dimension)i;
         if (!is_what_differs(d, samples, sizes) || count_lengths(p, d) < 2)
             continue;
-        if (find(p, d, &law))
+        if (law_find(p, d, &law))
             return law;
         if (!none.steps)
             none = law;

@@ -273,7 +273,7 @@ static size_t change_gather(const struct layer_after *a, size_t op,
 
 /* --- the segment ---------------------------------------------------------- */
 
-static int refuse(const struct layer_after *a, size_t op, struct err *err)
+static int op_refuse(const struct layer_after *a, size_t op, struct err *err)
 {
     const struct trace_launch *l = launch_at(a, op);
 
@@ -296,7 +296,7 @@ int layer_after_change(const struct layer_after *a, struct err *err)
             list_launch_is(launch_at(a, op)) ? change_list(a, op) : 0;
         if (!count && list_launch_is(launch_at(a, op))) {
             if (!a->warm_up)
-                return refuse(a, op, err);
+                return op_refuse(a, op, err);
             count = 1;
         }
         if (!count)

@@ -137,8 +137,8 @@ static const char *segment_name(enum segment_kind kind)
     return kind == SEGMENT_FORWARD ? "forward" : "backward";
 }
 
-static int refuse(const struct work *w, const struct segment *s,
-                  struct err *err)
+static int segment_refuse(const struct work *w, const struct segment *s,
+                          struct err *err)
 {
     return err_set(err,
                    "--change: layers cannot be changed in this recording: the "
@@ -232,7 +232,7 @@ static int change_pass(struct work *w, const struct segment *s, struct err *err)
     if (!layer_region_find(marks, s->end - s->first, layers, 1, &w->region))
         return s->warm_up || s->end - s->first < 2 * (size_t)layers
                    ? check_collectives(w, s, err)
-                   : refuse(w, s, err);
+                   : segment_refuse(w, s, err);
     if (s->kind == SEGMENT_FORWARD)
         w->report->forward_ops = w->region.period;
     else

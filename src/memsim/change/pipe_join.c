@@ -42,7 +42,7 @@ struct joining {
 
 /* --- what is read --------------------------------------------------------- */
 
-static int refuse(const char *why, struct err *err)
+static int pipe_refuse(const char *why, struct err *err)
 {
     return err_set(err,
                    "--change: stages cannot be made of the recordings of "
@@ -61,11 +61,11 @@ static int check_pairs(const struct source *s, struct err *err)
             (const struct trace_collective *)records_fields(r, &r->all[i]);
         if (r->all[i].kind == TRACE_COLLECTIVE && r->steps.count &&
             i >= r->steps.steps[0].first && !c->group)
-            return refuse("they call collectives, so that the job is more "
-                          "than a pipeline",
-                          err);
+            return pipe_refuse("they call collectives, so that the job is more "
+                               "than a pipeline",
+                               err);
         if (r->all[i].kind == TRACE_GRAPH_LAUNCH)
-            return refuse("they launch CUDA graphs", err);
+            return pipe_refuse("they launch CUDA graphs", err);
     }
     return 0;
 }
@@ -93,7 +93,7 @@ static int source_read(struct joining *j, const char *path, struct err *err)
     size_t rank = rank_of(&r, j->count);
     if (rank == j->count || j->sources[rank].parts) {
         records_fini(&r);
-        return refuse("they are not one of each rank of the job", err);
+        return pipe_refuse("they are not one of each rank of the job", err);
     }
     struct source *s = &j->sources[rank];
     s->records = r;
@@ -103,11 +103,11 @@ static int source_read(struct joining *j, const char *path, struct err *err)
         several |= s->parts[k].several;
     }
     if (several)
-        return refuse("a rank has several stages, or several models", err);
+        return pipe_refuse("a rank has several stages, or several models", err);
     if (r.imported)
-        return refuse("profiles name no modules", err);
+        return pipe_refuse("profiles name no modules", err);
     if (r.steps.rule != STEP_OPTIMIZER)
-        return refuse("an optimizer ends no step", err);
+        return pipe_refuse("an optimizer ends no step", err);
     return check_pairs(s, err);
 }
 
@@ -167,9 +167,10 @@ static int layers_shift(struct joining *j, struct err *err)
             most = layer > most ? layer : most;
         }
         if (most < 0 || (least && least != before))
-            return refuse("the layers of one are not behind those of the rank "
-                          "before",
-                          err);
+            return pipe_refuse(
+                "the layers of one are not behind those of the rank "
+                "before",
+                err);
         j->sources[i].shift = before - least;
         before += most - least + 1;
     }
@@ -254,8 +255,8 @@ static bool is_kept(enum trace_kind kind, size_t index)
     return false;
 }
 
-static void add(struct joining *j, enum trace_kind kind, uint32_t thread,
-                const uint64_t *fields, size_t count)
+static void record_add(struct joining *j, enum trace_kind kind, uint32_t thread,
+                       const uint64_t *fields, size_t count)
 {
     uint64_t all[TRACE_FIELDS_MAX] = {0};
     const struct record like = {
@@ -269,8 +270,8 @@ static void add(struct joining *j, enum trace_kind kind, uint32_t thread,
 }
 
 #define ADD(j, kind, by, ...)                                                  \
-    add(j, TRACE_##kind, by, TRACE_WORDS(kind, __VA_ARGS__),                   \
-        TRACE_WORD_COUNT(kind))
+    record_add(j, TRACE_##kind, by, TRACE_WORDS(kind, __VA_ARGS__),            \
+               TRACE_WORD_COUNT(kind))
 
 /* A block that holds BYTES; returns its address. */
 static uint64_t add_block(struct joining *j, uint64_t bytes, uint32_t thread)
@@ -483,10 +484,11 @@ static int after_join(struct joining *j, struct rewrite *w,
     }
     int rc =
         plain >= s->records.parameter_count
-            ? refuse("kernels behind their backwards take one parameter after "
-                     "the other: an optimizer with foreach=False, or "
-                     "gradients that are divided (scale_grads)",
-                     err)
+            ? pipe_refuse(
+                  "kernels behind their backwards take one parameter after "
+                  "the other: an optimizer with foreach=False, or "
+                  "gradients that are divided (scale_grads)",
+                  err)
             : layer_after_change(&after, err);
     free(all);
     return rc;
@@ -538,9 +540,10 @@ static int write_all(struct joining *j, const char *to, struct err *err)
         found++;
     }
     if (!rc && !found)
-        rc = refuse("no step has as many forwards and backwards, of one stage "
-                    "each, on all of them",
-                    err);
+        rc = pipe_refuse(
+            "no step has as many forwards and backwards, of one stage "
+            "each, on all of them",
+            err);
     if (!rc)
         rc = rewrite_write_pieces(&w, j->pieces, j->piece_count, to, err);
     free(w.edits);
@@ -567,7 +570,7 @@ int pipe_join(const char *const *paths, size_t count, const char *prefix,
     j->count = count;
     j->address = ADDRESS;
     if (count > PIPE_RANKS_MAX) {
-        refuse("they are more than 32", err);
+        pipe_refuse("they are more than 32", err);
     } else if (!read_all(j, paths, prefix, err) && !layers_shift(j, err)) {
         for (size_t i = 0; i < count; i++)
             source_add(j, i);

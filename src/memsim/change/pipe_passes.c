@@ -144,7 +144,7 @@ static void take_work(struct finding *f, size_t i)
     }
 }
 
-static void take(struct finding *f, size_t i)
+static void record_take(struct finding *f, size_t i)
 {
     enum trace_kind kind = f->r->all[i].kind;
 
@@ -169,7 +169,7 @@ void pipe_parts_find(struct pipe_parts *parts, const struct records *r,
 
     *parts = (struct pipe_parts){.end = s->first};
     for (size_t i = s->first; i < s->end; i++)
-        take(&f, i);
+        record_take(&f, i);
     part_close(&f, s->end);
 }
 

@@ -62,7 +62,8 @@ uint32_t pipe_profile_layers(const struct records *r,
     return layer_count_guess(m->marks + first, count);
 }
 
-static int refuse(const struct cutting *k, const char *why, struct err *err)
+static int profile_refuse(const struct cutting *k, const char *why,
+                          struct err *err)
 {
     return err_set(err,
                    "--change: stages cannot be made of step %" PRIu32
@@ -154,9 +155,11 @@ static int microbatch_cut(struct cutting *k, size_t i, struct err *err)
 
     if (thread_of(k->c, k->first + forward->at) != k->c->thread ||
         thread == k->c->thread)
-        return refuse(k, "what repeats is not a forward and then a backward, "
-                         "which has a thread of its own",
-                      err);
+        return profile_refuse(
+            k,
+            "what repeats is not a forward and then a backward, "
+            "which has a thread of its own",
+            err);
     xgrow(&step->all, step->count, &step->capacity, sizeof *step->all);
     struct pipe_microbatch *m = &step->all[step->count++];
     *m = (struct pipe_microbatch){.feed_from = 0};
@@ -178,12 +181,13 @@ static int step_cut(struct cutting *k, struct err *err)
 
     regions_find(k);
     if (!k->count || k->count % 2)
-        return refuse(k,
-                      "nothing in it repeats as often in a forward and in a "
-                      "backward, which has a thread of its own, or something "
-                      "else does, too, such as an optimizer for one "
-                      "parameter after the other",
-                      err);
+        return profile_refuse(
+            k,
+            "nothing in it repeats as often in a forward and in a "
+            "backward, which has a thread of its own, or something "
+            "else does, too, such as an optimizer for one "
+            "parameter after the other",
+            err);
     k->c->thread = thread_of(k->c, k->first + k->regions[0].at);
     step->head_from = s->first;
     step->head_until = s->first + 1; /* the range */

@@ -49,7 +49,7 @@ struct adding {
 };
 
 /* Adds a record, and a piece with it. */
-static void put(struct writing *g, const struct adding *a)
+static void record_put(struct writing *g, const struct adding *a)
 {
     uint64_t fields[TRACE_FIELDS_MAX] = {0};
     const struct record like = {.kind = a->kind,
@@ -63,8 +63,9 @@ static void put(struct writing *g, const struct adding *a)
 }
 
 #define PUT(g, kind, by, ...)                                                  \
-    put(g, &(struct adding){TRACE_##kind, by, TRACE_WORDS(kind, __VA_ARGS__),  \
-                            TRACE_WORD_COUNT(kind), "", 0})
+    record_put(g, &(struct adding){TRACE_##kind, by,                           \
+                                   TRACE_WORDS(kind, __VA_ARGS__),             \
+                                   TRACE_WORD_COUNT(kind), "", 0})
 
 /* --- what is before the steps --------------------------------------------- */
 
@@ -88,9 +89,9 @@ static size_t put_process(struct writing *g)
     process.world_size = j->split->ranks;
     process.local_world_size = j->node_ranks;
     memcpy(text, records_text(r, record), record->text_bytes);
-    put(g, &(struct adding){
-               TRACE_PROCESS, record->thread, (const uint64_t *)&process,
-               TRACE_WORD_COUNT(PROCESS), text, record->text_bytes});
+    record_put(g, &(struct adding){
+                      TRACE_PROCESS, record->thread, (const uint64_t *)&process,
+                      TRACE_WORD_COUNT(PROCESS), text, record->text_bytes});
     free(text);
     return at;
 }
@@ -117,10 +118,10 @@ static void put_names(struct writing *g, size_t count)
     g->receive_name = last + 2;
     g->add_names = last + 3;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        put(g, &(struct adding){TRACE_NAME, g->job->cut->thread,
-                                TRACE_WORDS(NAME, .name = last + 1 + i),
-                                TRACE_WORD_COUNT(NAME), names[i],
-                                strlen(names[i])});
+        record_put(g, &(struct adding){TRACE_NAME, g->job->cut->thread,
+                                       TRACE_WORDS(NAME, .name = last + 1 + i),
+                                       TRACE_WORD_COUNT(NAME), names[i],
+                                       strlen(names[i])});
 }
 
 static void put_communicator(struct writing *g)
@@ -128,12 +129,13 @@ static void put_communicator(struct writing *g)
     static const char id[ID_BYTES] = "memsim: stages";
     const struct pipe_cut *c = g->job->cut;
 
-    put(g, &(struct adding){TRACE_COMMUNICATOR, c->thread,
-                            TRACE_WORDS(COMMUNICATOR, .device = c->device,
-                                        .communicator = HANDLE_COMMUNICATOR,
-                                        .rank = g->job->rank,
-                                        .ranks = g->job->split->ranks),
-                            TRACE_WORD_COUNT(COMMUNICATOR), id, sizeof id});
+    record_put(g,
+               &(struct adding){TRACE_COMMUNICATOR, c->thread,
+                                TRACE_WORDS(COMMUNICATOR, .device = c->device,
+                                            .communicator = HANDLE_COMMUNICATOR,
+                                            .rank = g->job->rank,
+                                            .ranks = g->job->split->ranks),
+                                TRACE_WORD_COUNT(COMMUNICATOR), id, sizeof id});
     PUT(g, STREAM_CREATE, c->thread, .device = c->device,
         .stream = HANDLE_STREAM, .flags = 1);
 }
@@ -205,8 +207,9 @@ static void put_adds(struct writing *g, uint32_t stage, uint32_t thread)
             continue;
         launch.device = j->cut->device;
         launch.stream = j->cut->stream;
-        put(g, &(struct adding){TRACE_LAUNCH, thread, (const uint64_t *)&launch,
-                                TRACE_WORD_COUNT(LAUNCH), "", 0});
+        record_put(g, &(struct adding){TRACE_LAUNCH, thread,
+                                       (const uint64_t *)&launch,
+                                       TRACE_WORD_COUNT(LAUNCH), "", 0});
     }
 }
 

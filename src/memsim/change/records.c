@@ -164,8 +164,8 @@ static void take_notes(struct reading *g, const struct trace_item *item)
     }
 }
 
-static int take(struct reading *g, const struct trace_item *item,
-                const char *path, struct err *err)
+static int record_take(struct reading *g, const struct trace_item *item,
+                       const char *path, struct err *err)
 {
     struct record record = {.kind = (enum trace_kind)item->head.kind,
                             .thread = item->head.thread,
@@ -207,7 +207,7 @@ int records_read(struct records *r, const char *path, struct err *err)
     rc = trace_reader_open(&reader, path, err);
     if (!rc) {
         while ((rc = trace_reader_next(&reader, &item, err)) > 0)
-            if (take(&g, &item, path, err)) {
+            if (record_take(&g, &item, path, err)) {
                 rc = -1;
                 break;
             }

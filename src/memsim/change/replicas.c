@@ -171,15 +171,15 @@ static void put_bytes(struct putting *g, enum trace_kind kind,
         g->edit.first = index;
 }
 
-static void put(struct putting *g, enum trace_kind kind, const uint64_t *words,
-                size_t count, const char *text)
+static void record_put(struct putting *g, enum trace_kind kind,
+                       const uint64_t *words, size_t count, const char *text)
 {
     put_bytes(g, kind, words, count, text, strlen(text));
 }
 
 #define PUT(g, kind, ...)                                                      \
-    put(g, TRACE_##kind, TRACE_WORDS(kind, __VA_ARGS__),                       \
-        TRACE_WORD_COUNT(kind), "")
+    record_put(g, TRACE_##kind, TRACE_WORDS(kind, __VA_ARGS__),                \
+               TRACE_WORD_COUNT(kind), "")
 
 static void put_head(struct putting *g)
 {
@@ -192,8 +192,8 @@ static void put_head(struct putting *g)
         return;
     p->begun = true;
     for (uint32_t i = 0; i < 3; i++)
-        put(g, TRACE_NAME, TRACE_WORDS(NAME, .name = p->names + i),
-            TRACE_WORD_COUNT(NAME), texts[i]);
+        record_put(g, TRACE_NAME, TRACE_WORDS(NAME, .name = p->names + i),
+                   TRACE_WORD_COUNT(NAME), texts[i]);
     snprintf(id, ID_BYTES + 1, "data parallel %-10" PRIu32, p->group);
     memcpy(id + ID_BYTES, &p->members, sizeof p->members);
     put_bytes(g, TRACE_COMMUNICATOR,

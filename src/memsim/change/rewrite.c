@@ -135,7 +135,8 @@ static bool is_once(enum trace_kind kind)
            kind == TRACE_NAME || kind == TRACE_MODULE;
 }
 
-static void put(struct writing *g, const struct record *record, uint64_t event)
+static void record_put(struct writing *g, const struct record *record,
+                       uint64_t event)
 {
     const struct records *r = g->w->records;
     uint64_t fields[TRACE_FIELDS_MAX];
@@ -182,7 +183,7 @@ static void put_copies(struct writing *g, const struct edit *e)
         g->moved_ns += (int64_t)lasts;
         for (size_t i = e->from; i < e->until; i++)
             if (!is_once(r->all[i].kind))
-                put(g, &r->all[i], event_for(g, i, e, true));
+                record_put(g, &r->all[i], event_for(g, i, e, true));
     }
 }
 
@@ -193,15 +194,15 @@ static void put_edited(struct writing *g, const struct edit *e, size_t index,
     const struct records *r = g->w->records;
 
     if (e->kind == EDIT_REPEAT) {
-        put(g, &r->all[index], event);
+        record_put(g, &r->all[index], event);
         if (index + 1 == e->until)
             put_copies(g, e);
     } else if (e->kind == EDIT_REPLACE) {
         for (size_t i = 0; index == e->from && i < e->copies; i++)
-            put(g, &r->all[e->first + i], 0);
+            record_put(g, &r->all[e->first + i], 0);
         g->moved_ns += index == e->from ? (int64_t)e->lasts_ns : 0;
     } else if (is_once(r->all[index].kind)) {
-        put(g, &r->all[index], 0);
+        record_put(g, &r->all[index], 0);
     } else if (index + 1 == e->until) {
         g->moved_ns -=
             (int64_t)(time_at(g->w, e->until) - time_at(g->w, e->from));
@@ -230,7 +231,7 @@ static void put_range(struct writing *g, const struct rewrite_piece *p)
         if (at < w->count && w->edits[at].from <= i)
             put_edited(g, &w->edits[at], i, event);
         else if (p->once || !is_once(w->records->all[i].kind))
-            put(g, &w->records->all[i], event);
+            record_put(g, &w->records->all[i], event);
     }
 }
 

@@ -101,7 +101,7 @@ static void weaken(struct making *m, enum size_law law, uint64_t first,
     size_law_weaken(&m->op->law, m->op->bad, law, first, second);
 }
 
-static uint64_t number(struct making *m, uint64_t first, uint64_t second)
+static uint64_t size_number(struct making *m, uint64_t first, uint64_t second)
 {
     uint64_t wanted;
 
@@ -135,8 +135,8 @@ static uint32_t estimate(struct making *m, uint32_t first, uint32_t second)
 
 static uint64_t pair(struct making *m, uint64_t first, uint64_t second)
 {
-    uint64_t low = number(m, (uint32_t)first, (uint32_t)second);
-    uint64_t high = number(m, first >> 32, second >> 32);
+    uint64_t low = size_number(m, (uint32_t)first, (uint32_t)second);
+    uint64_t high = size_number(m, first >> 32, second >> 32);
 
     return trace_pack((uint32_t)low, (uint32_t)high);
 }
@@ -155,7 +155,7 @@ static uint32_t stride(struct making *m, uint32_t first, uint32_t second,
 {
     if (first == most || second == most)
         return most;
-    uint64_t wanted = number(m, first, second);
+    uint64_t wanted = size_number(m, first, second);
     return wanted < most ? (uint32_t)wanted : most;
 }
 
@@ -164,7 +164,7 @@ static uint64_t strided(struct making *m, uint64_t first, uint64_t second)
     struct trace_strided a = trace_strided_unpack(first);
     struct trace_strided b = trace_strided_unpack(second);
 
-    a.elements = number(m, a.elements, b.elements);
+    a.elements = size_number(m, a.elements, b.elements);
     a.inner_bytes = stride(m, a.inner_bytes, b.inner_bytes, UINT16_MAX);
     a.least_bytes = stride(m, a.least_bytes, b.least_bytes, UINT8_MAX);
     return trace_strided_pack(&a);
@@ -189,7 +189,7 @@ static uint64_t small(struct making *m, uint64_t first, uint64_t second,
 {
     return first < most && second < most
                ? estimate(m, (uint32_t)first, (uint32_t)second)
-               : number(m, first, second);
+               : size_number(m, first, second);
 }
 
 static uint64_t word(struct making *m, enum form form, uint64_t first,
@@ -197,7 +197,7 @@ static uint64_t word(struct making *m, enum form form, uint64_t first,
 {
     switch (form) {
     case FORM_NUMBER:
-        return number(m, first, second);
+        return size_number(m, first, second);
     case FORM_DIMENSION:
         return dimension(m, first, second);
     case FORM_TABLE:

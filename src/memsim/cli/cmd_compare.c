@@ -31,8 +31,8 @@ static const struct options options = {
     .operands_min = 1,
 };
 
-static int report(const struct compare_options *o, struct input_run *runs,
-                  size_t count, struct err *err)
+static int runs_report(const struct compare_options *o, struct input_run *runs,
+                       size_t count, struct err *err)
 {
     static char title[] = "run";
     char *titles[] = {title};
@@ -74,7 +74,7 @@ int cmd_compare(int argc, char **argv)
             break;
     }
     if (!rc)
-        rc = report(&o, runs, count, &err);
+        rc = runs_report(&o, runs, count, &err);
     for (size_t i = 0; i < count; i++)
         input_run_close(&runs[i]);
     free(runs);

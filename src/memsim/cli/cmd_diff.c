@@ -65,8 +65,8 @@ static const struct options options = {
     .operands_max = 2,
 };
 
-static int report(const struct diff_options *o, struct diff_report *r,
-                  struct err *err)
+static int diff_report_write(const struct diff_options *o,
+                             struct diff_report *r, struct err *err)
 {
     const char *json = o->output.json, *markdown = o->output.markdown;
     FILE *out = output_summary_stream(&o->output);
@@ -93,7 +93,7 @@ static int diff_sides(const struct diff_options *o, const char *before,
 
     if (diff_study_open(&d, &question, err))
         return status;
-    if (!report(o, &d.report, err))
+    if (!diff_report_write(o, &d.report, err))
         status = d.report.past || d.report.slower ? CMD_RUN_OVER_LIMIT : CMD_OK;
     diff_study_close(&d);
     return status;

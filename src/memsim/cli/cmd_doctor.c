@@ -50,12 +50,12 @@ static const struct options options = {
 enum finding { FOUND_OK, FOUND_NOTE, FOUND_WRONG };
 
 /* Prints a finding, with what would be typed at a terminal quoted. */
-static enum finding tell(enum finding finding, const char *subject,
-                         const char *format, ...)
+static enum finding finding_tell(enum finding finding, const char *subject,
+                                 const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static enum finding tell(enum finding finding, const char *subject,
-                         const char *format, ...)
+static enum finding finding_tell(enum finding finding, const char *subject,
+                                 const char *format, ...)
 {
     static const char *const words[] = {"ok", "note", "wrong"};
     char text[TEXT], shown[TEXT];
@@ -89,13 +89,13 @@ static enum finding check_libraries(void)
     glob_t found = {0};
 
     if (spawn_library_dir(getenv("MEMSIM_LIBDIR"), dir, sizeof dir, &err))
-        return tell(FOUND_WRONG, "libraries", "%s", err.text);
+        return finding_tell(FOUND_WRONG, "libraries", "%s", err.text);
     snprintf(pattern, sizeof pattern, "%s/*.so*", dir);
     size_t count = glob(pattern, 0, NULL, &found) ? 0 : found.gl_pathc;
     globfree(&found);
     bool both = has_library(dir, "libcudart.so.12") &&
                 has_library(dir, "libcudart.so.13");
-    enum finding finding = tell(
+    enum finding finding = finding_tell(
         both ? FOUND_OK : FOUND_WRONG, "libraries", "%zu in %s%s", count, dir,
         both ? ", CUDA 12 and 13" : ", without libcudart.so.12 or 13");
     if (!both)
@@ -178,20 +178,22 @@ static enum finding tell_torch(const struct python *python)
     const char *torch = python->torch, *cuda = python->cuda;
 
     if (!*torch) {
-        tell(FOUND_WRONG, "torch", "this python has no PyTorch");
+        finding_tell(FOUND_WRONG, "torch", "this python has no PyTorch");
         tell_remedy(
             "activate the job's environment, or `memsim doctor PYTHON'");
         return FOUND_WRONG;
     }
     if (!*cuda)
-        return tell(FOUND_NOTE, "torch", "%s; its CUDA version is not known",
-                    torch);
+        return finding_tell(FOUND_NOTE, "torch",
+                            "%s; its CUDA version is not known", torch);
     if (is_for_served_cuda(cuda))
-        return tell(FOUND_OK, "torch", "%s, built for CUDA %s", torch, cuda);
+        return finding_tell(FOUND_OK, "torch", "%s, built for CUDA %s", torch,
+                            cuda);
     if (!strcmp(cuda, "None"))
-        tell(FOUND_WRONG, "torch", "%s is a build for the CPU", torch);
+        finding_tell(FOUND_WRONG, "torch", "%s is a build for the CPU", torch);
     else
-        tell(FOUND_WRONG, "torch", "%s is built for CUDA %s", torch, cuda);
+        finding_tell(FOUND_WRONG, "torch", "%s is built for CUDA %s", torch,
+                     cuda);
     tell_remedy("install a build for CUDA 12 or 13");
     return FOUND_WRONG;
 }
@@ -208,14 +210,14 @@ static enum finding check_python(const char *name)
                    : "python";
     err.text[0] = '\0';
     if (target_check(name, search, &err) != TARGET_OK)
-        return tell(FOUND_WRONG, "python", "%s", err.text);
+        return finding_tell(FOUND_WRONG, "python", "%s", err.text);
     if (!ask_python(name, &python)) {
-        tell(FOUND_WRONG, "python", "%s: does not run a script of Python 3.8",
-             name);
+        finding_tell(FOUND_WRONG, "python",
+                     "%s: does not run a script of Python 3.8", name);
         tell_remedy("give the interpreter of the job: `memsim doctor PYTHON'");
         return FOUND_WRONG;
     }
-    tell(FOUND_OK, "python", "%s, %s", python.version, python.path);
+    finding_tell(FOUND_OK, "python", "%s, %s", python.version, python.path);
     return tell_torch(&python);
 }
 
@@ -243,15 +245,15 @@ static enum finding check_locks(const char *dir)
 
     free(base);
     if (fd < 0) {
-        tell(finding, "locks", "no file can be made in %s: %s", dir,
-             strerror(errno));
+        finding_tell(finding, "locks", "no file can be made in %s: %s", dir,
+                     strerror(errno));
         tell_remedy("set TMPDIR to a directory that you may write");
         return finding;
     }
     if (locks_hold(fd, path)) {
-        finding = tell(FOUND_OK, "locks", "file locks work in %s", dir);
+        finding = finding_tell(FOUND_OK, "locks", "file locks work in %s", dir);
     } else {
-        tell(finding, "locks", "file locks do not work in %s", dir);
+        finding_tell(finding, "locks", "file locks do not work in %s", dir);
         tell_remedy("set TMPDIR to a local disk");
     }
     unlink(path);
@@ -269,12 +271,12 @@ static enum finding check_space(const char *subject, const char *dir,
     enum finding finding = FOUND_WRONG;
 
     if (statvfs(dir, &fs)) {
-        tell(finding, subject, "%s: %s", dir, strerror(errno));
+        finding_tell(finding, subject, "%s: %s", dir, strerror(errno));
     } else {
         uint64_t bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
         finding = bytes < wanted ? FOUND_WRONG : FOUND_OK;
-        tell(finding, subject, "%s free in %s",
-             units_format_bytes(bytes, size, sizeof size), dir);
+        finding_tell(finding, subject, "%s free in %s",
+                     units_format_bytes(bytes, size, sizeof size), dir);
     }
     if (finding != FOUND_OK)
         tell_remedy(remedy);
@@ -302,11 +304,12 @@ static enum finding check_limits(void)
         if (getrlimit(limits[i].resource, &limit) ||
             limit.rlim_cur >= limits[i].enough)
             continue;
-        worst = tell(FOUND_WRONG, "limits", "%s", limits[i].text);
+        worst = finding_tell(FOUND_WRONG, "limits", "%s", limits[i].text);
         tell_remedy(limits[i].remedy);
     }
     if (worst == FOUND_OK)
-        tell(FOUND_OK, "limits", "address space, file size and open files");
+        finding_tell(FOUND_OK, "limits",
+                     "address space, file size and open files");
     return worst;
 }
 
@@ -315,10 +318,10 @@ static enum finding check_preload(void)
     const char *preload = getenv("LD_PRELOAD");
 
     if (!preload || !*preload)
-        return tell(FOUND_OK, "preload", "LD_PRELOAD is not set");
-    return tell(FOUND_NOTE, "preload",
-                "LD_PRELOAD is set; memsim's libraries come before %s",
-                preload);
+        return finding_tell(FOUND_OK, "preload", "LD_PRELOAD is not set");
+    return finding_tell(FOUND_NOTE, "preload",
+                        "LD_PRELOAD is set; memsim's libraries come before %s",
+                        preload);
 }
 
 int cmd_doctor(int argc, char **argv)

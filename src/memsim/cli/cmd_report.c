@@ -59,7 +59,7 @@ static void explain_input(const char *path, struct err *err)
 }
 
 /* Returns false where something could not be told. */
-static bool report(const struct rundir *dir, const struct output_options *o)
+static bool run_report(const struct rundir *dir, const struct output_options *o)
 {
     struct rundir unlimited;
     struct err err = {""};
@@ -111,7 +111,7 @@ int cmd_report(int argc, char **argv)
         rundir_open(&dir, operands.values[0], &err)) {
         cmd_fail(CMD_FAILED, &err);
     } else {
-        told = report(&dir, &o.output);
+        told = run_report(&dir, &o.output);
         rundir_close(&dir);
     }
     kept_options_fini(&kept);

@@ -43,7 +43,7 @@ struct buffer {
     size_t count;
 };
 
-static void put(struct buffer *b, const char *bytes, size_t count)
+static void bytes_put(struct buffer *b, const char *bytes, size_t count)
 {
     if (count > sizeof b->bytes - b->count)
         count = sizeof b->bytes - b->count;
@@ -53,7 +53,7 @@ static void put(struct buffer *b, const char *bytes, size_t count)
 
 static void put_text(struct buffer *b, const char *text)
 {
-    put(b, text, strlen(text));
+    bytes_put(b, text, strlen(text));
 }
 
 static void flush(const struct live *l, const struct buffer *b)
@@ -93,8 +93,9 @@ static void draw(struct live *l, struct buffer *b)
     for (int i = 0; i < LIVE_LINES; i++) {
         size_t length = strlen(l->lines[i]);
         put_text(b, "\r\n\033[7m");
-        put(b, l->lines[i],
-            length < (size_t)l->columns ? length : (size_t)l->columns - 1);
+        bytes_put(b, l->lines[i],
+                  length < (size_t)l->columns ? length
+                                              : (size_t)l->columns - 1);
         put_text(b, "\033[0m\033[K");
     }
     put_text(b, "\0338");
@@ -168,7 +169,7 @@ static bool pass(struct live *l)
     if (n <= 0)
         return false;
     erase(l, &b);
-    put(&b, bytes, (size_t)n);
+    bytes_put(&b, bytes, (size_t)n);
     l->torn = is_open(bytes, (size_t)n);
     draw(l, &b);
     flush(l, &b);

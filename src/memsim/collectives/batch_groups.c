@@ -24,7 +24,7 @@ static uint32_t root_of(const struct grouping *g, uint32_t rank)
     return rank;
 }
 
-static void join(const struct grouping *g, int64_t one, int64_t other)
+static void ranks_join(const struct grouping *g, int64_t one, int64_t other)
 {
     if (one < 0 || other < 0 || one >= g->world || other >= g->world)
         return;
@@ -53,7 +53,7 @@ static void comm_join_all(const struct grouping *g, const struct comm *c)
 
     for (size_t i = 0; i < count; i++)
         for (uint32_t k = 1; k < c->ranks; k++)
-            join(g, c->members[0] + shifts[i], c->members[k] + shifts[i]);
+            ranks_join(g, c->members[0] + shifts[i], c->members[k] + shifts[i]);
     free(shifts);
 }
 
@@ -78,7 +78,7 @@ static void stages_join(const struct grouping *g, const struct comm *c,
     size_t count = comm_rank_siblings(rank, g->classes, &shifts);
 
     for (size_t i = 0; i < count; i++)
-        join(g, rank + shifts[i], c->members[peer] + shifts[i]);
+        ranks_join(g, rank + shifts[i], c->members[peer] + shifts[i]);
     free(shifts);
 }
 

@@ -182,8 +182,8 @@ static void put_bytes(struct out *o, const struct trace_put *what)
     trace_writer_put(&o->writer, &put);
 }
 
-static void put(struct out *o, enum trace_kind kind, uint32_t thread,
-                const void *fields, size_t bytes, const char *text)
+static void record_put(struct out *o, enum trace_kind kind, uint32_t thread,
+                       const void *fields, size_t bytes, const char *text)
 {
     put_bytes(o, &(struct trace_put){.kind = kind,
                                      .thread = thread,
@@ -194,8 +194,8 @@ static void put(struct out *o, enum trace_kind kind, uint32_t thread,
 }
 
 #define PUT(o, thread, KIND, ...)                                              \
-    put(o, TRACE_##KIND, thread, &(TRACE_STRUCT_##KIND){__VA_ARGS__},          \
-        sizeof(TRACE_STRUCT_##KIND), NULL)
+    record_put(o, TRACE_##KIND, thread, &(TRACE_STRUCT_##KIND){__VA_ARGS__},   \
+               sizeof(TRACE_STRUCT_##KIND), NULL)
 
 static uint64_t trace_ns(const struct out *o, int64_t ns)
 {
@@ -274,14 +274,14 @@ static void put_head(struct out *o)
     struct trace_device device = {.capacity_bytes = target->capacity_bytes,
                                   .card = target->rank};
 
-    put(o, TRACE_PROCESS, 0, &process, sizeof process, p->path);
-    put(o, TRACE_SETTING, 0, NULL, 0,
-        p->info.simulated ? PROFILE_SIMULATED : PROFILE_MEASURED);
-    put(o, TRACE_DEVICE, 0, &device, sizeof device, target->gpu);
+    record_put(o, TRACE_PROCESS, 0, &process, sizeof process, p->path);
+    record_put(o, TRACE_SETTING, 0, NULL, 0,
+               p->info.simulated ? PROFILE_SIMULATED : PROFILE_MEASURED);
+    record_put(o, TRACE_DEVICE, 0, &device, sizeof device, target->gpu);
     for (size_t i = 0; i < p->names_count; i++) {
         struct trace_name name = {.name = name_of((uint32_t)i)};
 
-        put(o, TRACE_NAME, 0, &name, sizeof name, p->names[i]);
+        record_put(o, TRACE_NAME, 0, &name, sizeof name, p->names[i]);
     }
     for (size_t i = 0; i < p->streams_count; i++)
         PUT(o, 0, STREAM_CREATE, .stream = STREAM_HANDLE(i), .flags = 1);
@@ -354,7 +354,7 @@ static bool put_collective(struct out *o, uint32_t thread,
         if (c->group_size > 0)
             fields.ranks = (uint64_t)c->group_size;
     }
-    put(o, TRACE_COLLECTIVE, thread, &fields, sizeof fields, NULL);
+    record_put(o, TRACE_COLLECTIVE, thread, &fields, sizeof fields, NULL);
     return fields.bytes > 0;
 }
 
@@ -372,7 +372,7 @@ static bool put_launch(struct out *o, uint32_t thread,
 
     bool known = shapes_describe(&o->p->shapes, op->operator,
                                  o->p->names[op->name], &launch);
-    put(o, TRACE_LAUNCH, thread, &launch, sizeof launch, NULL);
+    record_put(o, TRACE_LAUNCH, thread, &launch, sizeof launch, NULL);
     return known;
 }
 
@@ -483,8 +483,8 @@ static void put_range(struct out *o, const struct item *item)
     if (item->kind == ITEM_POP)
         PUT(o, thread, RANGE_POP, .domain = DOMAIN_PROFILE);
     else
-        put(o, TRACE_RANGE_PUSH, thread, &push, sizeof push,
-            mark ? p->names[mark->name] : "step (the whole profile)");
+        record_put(o, TRACE_RANGE_PUSH, thread, &push, sizeof push,
+                   mark ? p->names[mark->name] : "step (the whole profile)");
 }
 
 static void put_gradient(struct out *o, uint32_t index)
@@ -495,7 +495,7 @@ static void put_gradient(struct out *o, uint32_t index)
 
     snprintf(text, sizeof text, TRACE_GRADIENT "%" PRIu64 " %u", g->elements,
              g->bytes);
-    put(o, TRACE_MARK, g->thread, &mark, sizeof mark, text);
+    record_put(o, TRACE_MARK, g->thread, &mark, sizeof mark, text);
 }
 
 /* The profiler's time on CALL's thread before it. */

@@ -38,8 +38,9 @@ struct join {
     struct joined *joined;
 };
 
-static void put(struct join *j, enum trace_kind kind, const uint64_t *fields,
-                size_t count, const char *text, size_t text_bytes)
+static void record_put(struct join *j, enum trace_kind kind,
+                       const uint64_t *fields, size_t count, const char *text,
+                       size_t text_bytes)
 {
     trace_writer_put(&j->out, &(struct trace_put){.kind = kind,
                                                   .thread = j->thread,
@@ -51,8 +52,8 @@ static void put(struct join *j, enum trace_kind kind, const uint64_t *fields,
 }
 
 #define PUT(j, KIND, ...)                                                      \
-    put(j, TRACE_##KIND, TRACE_WORDS(KIND, __VA_ARGS__),                       \
-        TRACE_WORD_COUNT(KIND), NULL, 0)
+    record_put(j, TRACE_##KIND, TRACE_WORDS(KIND, __VA_ARGS__),                \
+               TRACE_WORD_COUNT(KIND), NULL, 0)
 
 static struct stream *stream_of(struct join *j, uint64_t handle)
 {
@@ -150,8 +151,8 @@ static uint64_t name_of(struct join *j, const char *text, size_t bytes)
         return id;
     id = (uintptr_t)++j->calls.name_most;
     map_put(&j->names, key, (void *)id);
-    put(j, TRACE_NAME, TRACE_WORDS(NAME, .name = id), TRACE_WORD_COUNT(NAME),
-        text, bytes);
+    record_put(j, TRACE_NAME, TRACE_WORDS(NAME, .name = id),
+               TRACE_WORD_COUNT(NAME), text, bytes);
     return id;
 }
 
@@ -251,15 +252,15 @@ static void put_times(struct join *j, const struct real_record *r,
 
 static void put_item(struct join *j, const struct trace_item *item)
 {
-    put(j, item->head.kind, item->fields, item->head.fields, item->text,
-        item->head.text_bytes);
+    record_put(j, item->head.kind, item->fields, item->head.fields, item->text,
+               item->head.text_bytes);
     if (!j->marked && item->head.kind == TRACE_PROCESS) {
-        put(j, TRACE_SETTING, NULL, 0, TRACE_REAL, strlen(TRACE_REAL));
+        record_put(j, TRACE_SETTING, NULL, 0, TRACE_REAL, strlen(TRACE_REAL));
         j->marked = true;
     }
 }
 
-static void take(struct join *j, const struct trace_item *item)
+static void record_take(struct join *j, const struct trace_item *item)
 {
     uintptr_t number;
 
@@ -298,8 +299,8 @@ static int header_copy(const struct trace_reader *from,
                : -1;
 }
 
-static int copy(struct join *j, const char *path, const char *made,
-                struct err *err)
+static int trace_copy(struct join *j, const char *path, const char *made,
+                      struct err *err)
 {
     struct trace_reader reader;
     struct trace_item item;
@@ -315,7 +316,7 @@ static int copy(struct join *j, const char *path, const char *made,
     }
     header_copy(&reader, &j->out);
     while ((rc = trace_reader_next(&reader, &item, err)) > 0) {
-        take(j, &item);
+        record_take(j, &item);
         if (item.head.kind == TRACE_END) {
             end = *trace_as_end(&item);
             ended = true;
@@ -354,7 +355,7 @@ static int replace(struct join *j, const char *path, struct err *err)
 
     unlink(made);
     if (!rc)
-        rc = copy(j, path, made, err);
+        rc = trace_copy(j, path, made, err);
     if (!rc && rename(made, path))
         rc = err_set(err, "%s: %s", path, strerror(errno));
     if (rc)

@@ -78,8 +78,8 @@ static void allocation(struct recording_frames *r, uint64_t ordinal,
     map_put(&r->stacks, ordinal + 1, (void *)number);
 }
 
-static void take(void *context, const struct trace_item *item,
-                 const struct trace_now *now)
+static void frame_take(void *context, const struct trace_item *item,
+                       const struct trace_now *now)
 {
     struct recording_frames *r = context;
 
@@ -103,7 +103,7 @@ struct recording_frames *recording_frames_create(void)
 
 struct trace_listener recording_frames_listener(struct recording_frames *f)
 {
-    return (struct trace_listener){.take = take, .context = f};
+    return (struct trace_listener){.take = frame_take, .context = f};
 }
 
 void recording_frames_destroy(struct recording_frames *f)

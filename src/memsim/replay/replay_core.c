@@ -64,8 +64,8 @@ static void event_wait(void *context, uint64_t ticket)
     wait_delete(context, (struct replay_wait *)(uintptr_t)ticket);
 }
 
-static int fail(const struct replay_core *c, uint64_t index, const char *cause,
-                uint64_t address, struct err *err)
+static int replay_fail(const struct replay_core *c, uint64_t index,
+                       const char *cause, uint64_t address, struct err *err)
 {
     return err_set(err, "%s:event %" PRIu64 ": %s %#" PRIx64 " (device %u)",
                    c->name, index, cause, address, c->device);
@@ -121,7 +121,7 @@ static int adopt_block(struct replay_core *c, const struct snapshot_block *b,
     struct alloc_block *block =
         alloc_adopt_block(c->engine, b->address, b->bytes, b->requested_bytes);
     if (!block)
-        return fail(c, 0, "no place for the block at", b->address, err);
+        return replay_fail(c, 0, "no place for the block at", b->address, err);
     map_put(&c->blocks, b->address, block);
     return 0;
 }
@@ -143,7 +143,8 @@ static int adopt(struct replay_core *c, const struct snapshot *initial,
             .expandable = g->expandable,
         };
         if (alloc_adopt_segment(c->engine, &info))
-            return fail(c, 0, "no place for the segment at", g->address, err);
+            return replay_fail(c, 0, "no place for the segment at", g->address,
+                               err);
         for (size_t k = 0; k < g->block_count; k++)
             if (adopt_block(c, &g->blocks[k], err))
                 return -1;
@@ -210,7 +211,7 @@ int replay_core_alloc(struct replay_core *c, const struct replay_op *op,
     *block = alloc_malloc_from(c->engine, op->pool, op->bytes, op->stream);
     if (!*block || !map_put(&c->blocks, op->address, *block))
         return 0;
-    return fail(c, op->index, "a second block at", op->address, err);
+    return replay_fail(c, op->index, "a second block at", op->address, err);
 }
 
 int replay_core_free(struct replay_core *c, const struct replay_op *op,
@@ -219,8 +220,8 @@ int replay_core_free(struct replay_core *c, const struct replay_op *op,
     struct alloc_block *block = map_take(&c->blocks, op->address);
 
     if (!block)
-        return fail(c, op->index, "free of the unknown address", op->address,
-                    err);
+        return replay_fail(c, op->index, "free of the unknown address",
+                           op->address, err);
     if (op->deferred)
         free_later(c, op->address, block);
     else

@@ -95,8 +95,8 @@ static char *folded_text(const struct snapshot_frames *f,
     return text;
 }
 
-static void add(struct replay_line **rows, size_t *count, char *text,
-                const struct replay_line *sum)
+static void line_add(struct replay_line **rows, size_t *count, char *text,
+                     const struct replay_line *sum)
 {
     *rows = xreallocarray(*rows, *count + 1, sizeof **rows);
     (*rows)[(*count)++] = (struct replay_line){text, sum->bytes, sum->blocks};
@@ -156,10 +156,11 @@ static void sums_tell(const struct sums *s, const struct snapshot_frames *f,
         const struct replay_line *sum = &s->rows[place - 1];
 
         to->known |= frames->count > 0;
-        add(&to->rows, &to->count,
-            frames->count ? line_text(f, frames) : xstrdup(NO_STACK), sum);
-        add(&to->folded, &to->folded_count,
-            frames->count ? folded_text(f, frames) : xstrdup(NO_STACK), sum);
+        line_add(&to->rows, &to->count,
+                 frames->count ? line_text(f, frames) : xstrdup(NO_STACK), sum);
+        line_add(&to->folded, &to->folded_count,
+                 frames->count ? folded_text(f, frames) : xstrdup(NO_STACK),
+                 sum);
     }
 }
 

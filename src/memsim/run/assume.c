@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int refuse(const char *text, int length, struct err *err)
+static int assume_refuse(const char *text, int length, struct err *err)
 {
     return err_set(err,
                    "--assume: '%.*s' is not FILE:LINE=X, such as "
@@ -26,10 +26,10 @@ static int entry_parse(const char *text, size_t length,
     if (!colon || colon == text || colon > equals || equals == colon + 1 ||
         memchr(text, '/', where) || where >= sizeof entry->where ||
         strspn(colon + 1, "0123456789") != (size_t)(equals - colon - 1))
-        return refuse(text, (int)length, err);
+        return assume_refuse(text, (int)length, err);
     entry->value = strtod(equals + 1, &end);
     if (end == equals + 1 || end != text + length || !isfinite(entry->value))
-        return refuse(text, (int)length, err);
+        return assume_refuse(text, (int)length, err);
     memcpy(entry->where, text, where);
     entry->where[where] = '\0';
     return 0;

@@ -27,7 +27,7 @@ static struct batch_search search_copy(const struct batch_search *s)
     return copy;
 }
 
-static void tell(struct batch_search *s, const struct batch_try *t)
+static void outcome_tell(struct batch_search *s, const struct batch_try *t)
 {
     batch_search_tell(s, t->fits, t->peak_allocated_bytes, t->peak_used_bytes);
 }
@@ -42,7 +42,7 @@ static uint64_t search_known(struct batch_search *s,
 
     while ((batch = batch_search_next(s)) &&
            known->find(known->context, batch, &t))
-        tell(s, &t);
+        outcome_tell(s, &t);
     return batch;
 }
 
@@ -53,7 +53,7 @@ static void queue_branch(struct queue *q, const struct batch_search *s)
 
     for (int i = 0; i < 2 && q->count < q->most; i++) {
         q->of[q->count] = search_copy(s);
-        tell(&q->of[q->count++], &t);
+        outcome_tell(&q->of[q->count++], &t);
         t.fits = !t.fits;
     }
 }

@@ -213,7 +213,7 @@ static char *entry_path(const char *dir, const char *key)
                      hash_text(HASH_START, key));
 }
 
-static double number(const cJSON *entry, const char *name)
+static double number_read(const cJSON *entry, const char *name)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(entry, name);
 
@@ -233,20 +233,22 @@ static bool entry_read(const cJSON *entry, const char *key,
     if (!own || strcmp(own, key) || verdict < 0)
         return false;
     *o = (struct batch_outcome){
-        .batch = (uint64_t)number(entry, "batch"),
+        .batch = (uint64_t)number_read(entry, "batch"),
         .verdict = (enum batch_verdict)verdict,
-        .status = (int)number(entry, "status"),
-        .peak_used_bytes = (uint64_t)number(entry, "peak_used_bytes"),
-        .peak_reserved_bytes = (uint64_t)number(entry, "peak_reserved_bytes"),
-        .peak_allocated_bytes = (uint64_t)number(entry, "peak_allocated_bytes"),
-        .step_ns = (uint64_t)number(entry, "step_ns"),
-        .low_ns = (uint64_t)number(entry, "low_ns"),
-        .high_ns = (uint64_t)number(entry, "high_ns"),
-        .rate = number(entry, "rate"),
-        .rate_is_tokens = number(entry, "rate_is_tokens") > 0,
-        .waits_for_cpu = number(entry, "waits_for_cpu") > 0,
-        .lasts_steps = (uint64_t)number(entry, "lasts_steps"),
-        .seconds = number(entry, "seconds"),
+        .status = (int)number_read(entry, "status"),
+        .peak_used_bytes = (uint64_t)number_read(entry, "peak_used_bytes"),
+        .peak_reserved_bytes =
+            (uint64_t)number_read(entry, "peak_reserved_bytes"),
+        .peak_allocated_bytes =
+            (uint64_t)number_read(entry, "peak_allocated_bytes"),
+        .step_ns = (uint64_t)number_read(entry, "step_ns"),
+        .low_ns = (uint64_t)number_read(entry, "low_ns"),
+        .high_ns = (uint64_t)number_read(entry, "high_ns"),
+        .rate = number_read(entry, "rate"),
+        .rate_is_tokens = number_read(entry, "rate_is_tokens") > 0,
+        .waits_for_cpu = number_read(entry, "waits_for_cpu") > 0,
+        .lasts_steps = (uint64_t)number_read(entry, "lasts_steps"),
+        .seconds = number_read(entry, "seconds"),
         .cached = true,
     };
     return true;

@@ -108,7 +108,8 @@ static void surplus_remove(const struct session *s, const char *copy,
         file_tree_remove(path);
 }
 
-static void put(const struct session *s, const char *copy, const char *path)
+static void file_put(const struct session *s, const char *copy,
+                     const char *path)
 {
     char text[PATH_MAX];
     const char *old = stands_for(copy, text);
@@ -122,7 +123,7 @@ static void put(const struct session *s, const char *copy, const char *path)
         mkdir(path, 0700);
         if (!lstat(copy, &st))
             chmod(path, st.st_mode & 07777);
-        each_entry(copy, (struct pair){s, copy, path}, put);
+        each_entry(copy, (struct pair){s, copy, path}, file_put);
         each_entry(path, (struct pair){s, copy, path}, surplus_remove);
     } else if (*old) {
         if (strcmp(old, path)) {
@@ -142,7 +143,7 @@ void kept_commit(const struct rundir *dir, const char *path)
 
     moved_save(dir->session, copy, path);
     if (is_there(copy))
-        put(dir->session, copy, path);
+        file_put(dir->session, copy, path);
     else
         file_tree_remove(path);
     free(copy);

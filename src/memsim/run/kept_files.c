@@ -183,7 +183,7 @@ static void file_taken(struct session *s, const char *path)
 }
 
 /* Takes PATH to the copies, or removes it where these are not kept. */
-static void take(const struct rundir *dir, const char *path)
+static void file_take(const struct rundir *dir, const char *path)
 {
     char *copy = xasprintf("%s/" SESSION_SCRATCH "%s", dir->path, path);
 
@@ -204,7 +204,7 @@ static void take_checkpoint(const struct rundir *dir, place_entry *places,
     snprintf(above, sizeof above, "%s", path);
     *strrchr(above, '/') = '\0';
     bool whole = made_directory(places, above) && is_of_one(above);
-    take(dir, whole ? above : path);
+    file_take(dir, whole ? above : path);
     while (made_directory(places, above) && !rmdir(above))
         *strrchr(above, '/') = '\0';
 }
@@ -229,7 +229,7 @@ static void made_take(const struct rundir *dir, const struct changes *c)
         take_checkpoint(dir, places, c->made.at[i]);
     }
     for (size_t i = 0; i < c->left.count; i++)
-        take(dir, c->left.at[i]);
+        file_take(dir, c->left.at[i]);
     if (places)
         munmap(places, PLACES_BYTES);
     size_t from = offsetof(struct session, files);

@@ -188,7 +188,7 @@ static int options_start(const struct launcher *l, char **command)
 /* --- values --------------------------------------------------------------- */
 
 /* "4", or "2:4", of which all four may come, or Slurm's "2-4". */
-static uint32_t number(const char *text)
+static uint32_t number_read(const char *text)
 {
     const char *last = strpbrk(text, ":-");
     unsigned long value = strtoul(last ? last + 1 : text, NULL, 10);
@@ -265,13 +265,13 @@ static int value_take(struct reading *r, enum say say, char *value,
 
     switch (say) {
     case NODES:
-        line->nodes = number(value);
+        line->nodes = number_read(value);
         return 0;
     case LOCAL:
-        line->local = number(value);
+        line->local = number_read(value);
         return 0;
     case TASKS:
-        line->tasks = number(value);
+        line->tasks = number_read(value);
         return 0;
     case MAP_BY:
         map_by(value, line);

@@ -50,8 +50,8 @@ static enum target_status search_path(const char *name, const char *search,
     return best;
 }
 
-static enum target_status find(const char *name, const char *search, char *path,
-                               size_t size)
+static enum target_status target_find(const char *name, const char *search,
+                                      char *path, size_t size)
 {
     if (!*name)
         return TARGET_NOT_FOUND;
@@ -183,7 +183,8 @@ enum target_status target_check(const char *name, const char *search,
 
     snprintf(next, sizeof next, "%s", name);
     for (int i = 0; i <= SCRIPTS_MAX; i++) {
-        enum target_status status = find(next, search, path, sizeof path);
+        enum target_status status =
+            target_find(next, search, path, sizeof path);
         if (status != TARGET_OK)
             return i ? no_interpreter(name, next, err)
                      : no_program(name, status, err);

@@ -28,8 +28,8 @@ struct reader {
     struct map stacks; /* numbers of stacks, by their lists */
 };
 
-static int fail(struct reader *r, const char *place, size_t index,
-                const char *cause)
+static int snapshot_fail(struct reader *r, const char *place, size_t index,
+                         const char *cause)
 {
     return err_set(r->err, "%s:%s %zu: %s", r->origin, place, index, cause);
 }
@@ -46,16 +46,16 @@ static int spend(struct reader *r)
 }
 
 static const struct pickle_value *
-find(struct reader *r, const struct pickle_value *dict, const char *key)
+member_find(struct reader *r, const struct pickle_value *dict, const char *key)
 {
     return pickle_find(dict, key, &r->budget);
 }
 
 /* The number under KEY; where there is none, FALLBACK. */
-static uint64_t number(struct reader *r, const struct pickle_value *dict,
-                       const char *key, uint64_t fallback)
+static uint64_t number_read(struct reader *r, const struct pickle_value *dict,
+                            const char *key, uint64_t fallback)
 {
-    const struct pickle_value *v = find(r, dict, key);
+    const struct pickle_value *v = member_find(r, dict, key);
 
     return v && v->type <= PICKLE_INT && v->type != PICKLE_NONE
                ? (uint64_t)v->number
@@ -71,7 +71,7 @@ static bool text_is(const struct pickle_value *v, const char *text)
 static struct alloc_pool_id
 pool_id(struct reader *r, const struct pickle_value *dict, const char *key)
 {
-    const struct pickle_value *v = find(r, dict, key);
+    const struct pickle_value *v = member_find(r, dict, key);
     const struct pickle_value *a = pickle_item(v, 0), *b = pickle_item(v, 1);
 
     if (!a || !b || a->type != PICKLE_INT || b->type != PICKLE_INT)
@@ -118,7 +118,7 @@ static uint32_t read_frame_text(struct reader *r, const struct pickle_value *v)
  * list of frames is no stack. */
 static uint32_t read_stack(struct reader *r, const struct pickle_value *dict)
 {
-    const struct pickle_value *list = find(r, dict, "frames");
+    const struct pickle_value *list = member_find(r, dict, "frames");
 
     if (!list || list->type != PICKLE_LIST || !pickle_count(list))
         return 0;
@@ -129,10 +129,11 @@ static uint32_t read_stack(struct reader *r, const struct pickle_value *dict)
         const struct pickle_value *frame = pickle_item(list, i);
 
         r->budget--;
-        snapshot_frames_add(&r->snapshot->frames,
-                            read_frame_text(r, find(r, frame, "filename")),
-                            read_frame_text(r, find(r, frame, "name")),
-                            (uint32_t)number(r, frame, "line", 0));
+        snapshot_frames_add(
+            &r->snapshot->frames,
+            read_frame_text(r, member_find(r, frame, "filename")),
+            read_frame_text(r, member_find(r, frame, "name")),
+            (uint32_t)number_read(r, frame, "line", 0));
     }
     stack = snapshot_frames_close(&r->snapshot->frames);
     if (stack)
@@ -144,11 +145,11 @@ static uint32_t read_stack(struct reader *r, const struct pickle_value *dict)
 static int read_block(struct reader *r, const struct pickle_value *from,
                       uint64_t at, struct snapshot_block *b)
 {
-    b->bytes = number(r, from, "size", 0);
-    b->address = number(r, from, "address", at);
-    b->requested_bytes = number(r, from, "requested_size", b->bytes);
+    b->bytes = number_read(r, from, "size", 0);
+    b->address = number_read(r, from, "address", at);
+    b->requested_bytes = number_read(r, from, "requested_size", b->bytes);
     b->stack = read_stack(r, from);
-    return state_find(find(r, from, "state"), &b->state) ? 0 : -1;
+    return state_find(member_find(r, from, "state"), &b->state) ? 0 : -1;
 }
 
 static int read_blocks(struct reader *r, const struct pickle_value *blocks,
@@ -158,7 +159,7 @@ static int read_blocks(struct reader *r, const struct pickle_value *blocks,
     size_t count = pickle_count(blocks);
 
     if (!blocks || blocks->type != PICKLE_LIST)
-        return fail(r, "segment", index, "no blocks");
+        return snapshot_fail(r, "segment", index, "no blocks");
     /* Each element is paid for before its room is taken. */
     for (size_t i = 0, capacity = 0; i < count; i++) {
         if (spend(r))
@@ -166,7 +167,8 @@ static int read_blocks(struct reader *r, const struct pickle_value *blocks,
         xgrow(&g->blocks, g->block_count, &capacity, sizeof *g->blocks);
         struct snapshot_block *b = &g->blocks[g->block_count++];
         if (read_block(r, pickle_item(blocks, i), at, b))
-            return fail(r, "segment", index, "a block without a known state");
+            return snapshot_fail(r, "segment", index,
+                                 "a block without a known state");
         at = b->address + b->bytes;
     }
     return 0;
@@ -176,21 +178,21 @@ static int read_segment(struct reader *r, const struct pickle_value *from,
                         size_t index)
 {
     struct snapshot_segment *g = snapshot_add_segment(r->snapshot);
-    const struct pickle_value *type = find(r, from, "segment_type");
-    uint64_t device = number(r, from, "device", 0);
+    const struct pickle_value *type = member_find(r, from, "segment_type");
+    uint64_t device = number_read(r, from, "device", 0);
 
-    g->address = number(r, from, "address", 0);
-    g->bytes = number(r, from, "total_size", 0);
-    g->stream = number(r, from, "stream", 0);
-    g->expandable = number(r, from, "is_expandable", 0) != 0;
+    g->address = number_read(r, from, "address", 0);
+    g->bytes = number_read(r, from, "total_size", 0);
+    g->stream = number_read(r, from, "stream", 0);
+    g->expandable = number_read(r, from, "is_expandable", 0) != 0;
     g->pool = pool_id(r, from, "segment_pool_id");
     g->small = text_is(type, "small");
     if (device >= MOST_DEVICES)
-        return fail(r, "segment", index, "no such device");
+        return snapshot_fail(r, "segment", index, "no such device");
     g->device = (unsigned)device;
     if (!g->small && !text_is(type, "large"))
-        return fail(r, "segment", index, "neither small nor large");
-    return read_blocks(r, find(r, from, "blocks"), index, g);
+        return snapshot_fail(r, "segment", index, "neither small nor large");
+    return read_blocks(r, member_find(r, from, "blocks"), index, g);
 }
 
 static int read_segments(struct reader *r, const struct pickle_value *segments)
@@ -209,7 +211,7 @@ static int read_segments(struct reader *r, const struct pickle_value *segments)
 static int read_event(struct reader *r, const struct pickle_value *from,
                       unsigned device, size_t index)
 {
-    const struct pickle_value *action = find(r, from, "action");
+    const struct pickle_value *action = member_find(r, from, "action");
     struct snapshot_event e = {.action = ALLOC_ACTIONS};
 
     if (text_is(action, "annotate")) /* a note on a block, from 2.15 on */
@@ -218,14 +220,15 @@ static int read_event(struct reader *r, const struct pickle_value *from,
         if (text_is(action, snapshot_action_name((enum alloc_action)i)))
             e.action = (enum alloc_action)i;
     if (e.action == ALLOC_ACTIONS)
-        return fail(r, "event", index, "an unknown action");
+        return snapshot_fail(r, "event", index, "an unknown action");
     e.address =
-        number(r, from, e.action == ALLOC_OOM ? "device_free" : "addr", 0);
-    e.bytes = number(r, from, "size", 0);
-    e.stream = number(r, from, "stream", 0);
-    e.time_us = number(r, from, "time_us", 0);
+        number_read(r, from, e.action == ALLOC_OOM ? "device_free" : "addr", 0);
+    e.bytes = number_read(r, from, "size", 0);
+    e.stream = number_read(r, from, "stream", 0);
+    e.time_us = number_read(r, from, "time_us", 0);
     e.pool = pool_id(r, from, "segment_pool_id");
-    if (find(r, from, "pool_id")) /* PyTorch's name for it, from 2.12 on */
+    if (member_find(r, from,
+                    "pool_id")) /* PyTorch's name for it, from 2.12 on */
         e.pool = pool_id(r, from, "pool_id");
     e.stack = read_stack(r, from);
     snapshot_add_event(r->snapshot, device, &e);
@@ -256,7 +259,7 @@ static bool events_have(struct reader *r, const struct pickle_value *traces,
         const struct pickle_value *trace = pickle_item(traces, i);
 
         if (pickle_count(trace))
-            return find(r, pickle_item(trace, 0), key) != NULL;
+            return member_find(r, pickle_item(trace, 0), key) != NULL;
     }
     return false;
 }
@@ -266,20 +269,22 @@ static bool events_have(struct reader *r, const struct pickle_value *traces,
 static const char *oldest_writer(struct reader *r,
                                  const struct pickle_value *root)
 {
-    const struct pickle_value *settings = find(r, root, "allocator_settings");
+    const struct pickle_value *settings =
+        member_find(r, root, "allocator_settings");
 
-    if (find(r, settings, "max_round_threshold"))
+    if (member_find(r, settings, "max_round_threshold"))
         return "2.13";
-    if (events_have(r, find(r, root, "device_traces"), "pool_id"))
+    if (events_have(r, member_find(r, root, "device_traces"), "pool_id"))
         return "2.12";
-    return find(r, settings, "graph_capture_record_stream_reuse") ? "2.11"
-                                                                  : "2.6";
+    return member_find(r, settings, "graph_capture_record_stream_reuse")
+               ? "2.11"
+               : "2.6";
 }
 
 static char *read_text(struct reader *r, const struct pickle_value *dict,
                        const char *key)
 {
-    const struct pickle_value *text = find(r, dict, key);
+    const struct pickle_value *text = member_find(r, dict, key);
 
     if (!text || text->type != PICKLE_STRING)
         return NULL;
@@ -305,12 +310,12 @@ int snapshot_parse(const void *pickle, size_t bytes, const char *origin,
     if (!p)
         return -1;
     const struct pickle_value *root = pickle_root(p);
-    int rc = read_segments(&r, find(&r, root, "segments"));
+    int rc = read_segments(&r, member_find(&r, root, "segments"));
     if (!rc)
-        rc = read_traces(&r, find(&r, root, "device_traces"));
+        rc = read_traces(&r, member_find(&r, root, "device_traces"));
     if (!rc) {
-        read_settings(&r, find(&r, root, "allocator_settings"));
-        snapshot->simulated = find(&r, root, SIMULATED_KEY) != NULL;
+        read_settings(&r, member_find(&r, root, "allocator_settings"));
+        snapshot->simulated = member_find(&r, root, SIMULATED_KEY) != NULL;
         snapshot->since_version = oldest_writer(&r, root);
     }
     pickle_free(p);

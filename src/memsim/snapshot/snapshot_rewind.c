@@ -34,7 +34,8 @@ struct rewinder {
     struct snapshot *result; /* segments, without blocks; ascending */
 };
 
-static int fail(const struct rewinder *w, const char *cause, uint64_t address)
+static int rewind_fail(const struct rewinder *w, const char *cause,
+                       uint64_t address)
 {
     return err_set(w->err, "%s:event %zu of device %u: %s %#" PRIx64, w->origin,
                    w->event, w->device, cause, address);
@@ -48,7 +49,7 @@ static void live_index(struct rewinder *w, size_t at)
 static int live_add(struct rewinder *w, const struct live *live)
 {
     if (!live->address || map_get(&w->by_address, live->address))
-        return fail(w, "a second block at", live->address);
+        return rewind_fail(w, "a second block at", live->address);
     xgrow(&w->lives, w->live_count, &w->live_capacity, sizeof *w->lives);
     w->lives[w->live_count++] = *live;
     live_index(w, w->live_count - 1);
@@ -60,7 +61,7 @@ static int live_remove(struct rewinder *w, uint64_t address)
     size_t at = (uintptr_t)map_take(&w->by_address, address);
 
     if (!at--)
-        return fail(w, "no block in use later at", address);
+        return rewind_fail(w, "no block in use later at", address);
     w->lives[at] = w->lives[--w->live_count];
     if (at < w->live_count)
         live_index(w, at);
@@ -105,11 +106,11 @@ static int range_remove(struct rewinder *w, const struct snapshot_event *e)
 
     if (at == w->result->segment_count ||
         w->result->segments[at].address > e->address)
-        return fail(w, "no segment later at", e->address);
+        return rewind_fail(w, "no segment later at", e->address);
     before = w->result->segments[at];
     uint64_t skipped = e->address - before.address;
     if (!e->bytes || e->bytes > before.bytes - skipped)
-        return fail(w, "a smaller segment later at", e->address);
+        return rewind_fail(w, "a smaller segment later at", e->address);
     struct snapshot_segment after = before;
     after.address = e->address + e->bytes;
     after.bytes = before.bytes - skipped - e->bytes;
@@ -139,10 +140,10 @@ static int range_add(struct rewinder *w, const struct snapshot_event *e)
     };
 
     if (!e->address || !e->bytes || e->address + e->bytes < e->address)
-        return fail(w, "impossible segment at", e->address);
+        return rewind_fail(w, "impossible segment at", e->address);
     if (at < r->segment_count &&
         r->segments[at].address < e->address + e->bytes)
-        return fail(w, "a segment is there later, too, at", e->address);
+        return rewind_fail(w, "a segment is there later, too, at", e->address);
     if (g.expandable && at < r->segment_count && r->segments[at].expandable &&
         r->segments[at].address == g.address + g.bytes) {
         g.bytes += r->segments[at].bytes;
@@ -173,7 +174,7 @@ static int undo_free_requested(struct rewinder *w,
     size_t at = (uintptr_t)map_get(&w->by_address, e->address);
 
     if (!at || w->lives[at - 1].state != SNAPSHOT_AWAITING_FREE)
-        return fail(w, "no block being freed at", e->address);
+        return rewind_fail(w, "no block being freed at", e->address);
     w->lives[at - 1].state = SNAPSHOT_ALLOCATED;
     return 0;
 }
@@ -274,10 +275,10 @@ static int fill_segment(struct rewinder *w, struct snapshot_segment *g,
         if (*next + 1 < w->live_count && live[1].address < end)
             limit = live[1].address;
         if (live->address < at)
-            return fail(w, "overlapping blocks at", live->address);
+            return rewind_fail(w, "overlapping blocks at", live->address);
         uint64_t bytes = live_bytes(w, live, g, limit - live->address);
         if (!bytes || bytes > limit - live->address)
-            return fail(w, "no room for the block at", live->address);
+            return rewind_fail(w, "no room for the block at", live->address);
         if (live->address > at)
             add_block(g, &capacity, at, live->address - at, NULL);
         add_block(g, &capacity, live->address, bytes, live);
@@ -303,7 +304,8 @@ static int fill_segments(struct rewinder *w)
             return -1;
     }
     if (next < w->live_count)
-        return fail(w, "no segment holds the block at", w->lives[next].address);
+        return rewind_fail(w, "no segment holds the block at",
+                           w->lives[next].address);
     return 0;
 }
 

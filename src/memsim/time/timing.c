@@ -188,7 +188,7 @@ static uint64_t used(const struct simulation *t, size_t step, uint32_t device,
     return to > from ? to - from : 0;
 }
 
-static uint64_t take(uint64_t *left, uint64_t wanted)
+static uint64_t part_take(uint64_t *left, uint64_t wanted)
 {
     uint64_t taken = wanted < *left ? wanted : *left;
 
@@ -202,15 +202,16 @@ static void step_uses(const struct simulation *t, size_t i, uint32_t d,
     uint64_t left = step->duration_ns;
 
     step->overlapped_comm_ns = used(t, i, d, SIM_USE_COMPUTE_COMM);
-    step->compute_ns = take(&left, used(t, i, d, SIM_USE_COMPUTE) +
-                                       used(t, i, d, SIM_USE_COMPUTE_COMM) +
-                                       used(t, i, d, SIM_USE_COMPUTE_COPY));
-    step->bubble_ns = take(&left, used(t, i, d, SIM_USE_BUBBLE));
-    step->peers_ns = take(&left, used(t, i, d, SIM_USE_PEERS));
+    step->compute_ns =
+        part_take(&left, used(t, i, d, SIM_USE_COMPUTE) +
+                             used(t, i, d, SIM_USE_COMPUTE_COMM) +
+                             used(t, i, d, SIM_USE_COMPUTE_COPY));
+    step->bubble_ns = part_take(&left, used(t, i, d, SIM_USE_BUBBLE));
+    step->peers_ns = part_take(&left, used(t, i, d, SIM_USE_PEERS));
     step->exposed_comm_ns =
-        step->peers_ns + take(&left, used(t, i, d, SIM_USE_COMM));
-    step->exposed_copy_ns = take(&left, used(t, i, d, SIM_USE_COPY));
-    step->host_bound_ns = take(&left, used(t, i, d, SIM_USE_HOST));
+        step->peers_ns + part_take(&left, used(t, i, d, SIM_USE_COMM));
+    step->exposed_copy_ns = part_take(&left, used(t, i, d, SIM_USE_COPY));
+    step->host_bound_ns = part_take(&left, used(t, i, d, SIM_USE_HOST));
     step->other_ns = left;
 }
 

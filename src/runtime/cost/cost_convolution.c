@@ -192,7 +192,7 @@ static bool is_row(const struct work_convolution *c)
     return c->h == 1 && c->r == 1 && c->d <= 1;
 }
 
-static void set(struct cost_time *time, double ns, double band)
+static void time_set(struct cost_time *time, double ns, double band)
 {
     *time = (struct cost_time){ns, 1 / band, band};
 }
@@ -215,15 +215,15 @@ int cost_convolution_time(const struct cost_gpu *gpu, const struct work *work,
     if (work_variant(work)) {
         if (c->layout != WORK_NHWC || !is_half(work))
             return -1;
-        set(time, depthwise_ns(gpu, work), DEPTHWISE_BAND);
+        time_set(time, depthwise_ns(gpu, work), DEPTHWISE_BAND);
     } else if (c->groups > 1) {
         if (!is_row(c) || !is_half(work))
             return -1;
-        set(time, grouped_ns(gpu, work), GROUP_BAND);
+        time_set(time, grouped_ns(gpu, work), GROUP_BAND);
     } else if (c->c < COST_FEW_CHANNELS) {
-        set(time, few_ns(gpu, work), FEW_BAND);
+        time_set(time, few_ns(gpu, work), FEW_BAND);
     } else {
-        set(time, dense_ns(gpu, work), DENSE_BAND);
+        time_set(time, dense_ns(gpu, work), DENSE_BAND);
     }
     return 0;
 }

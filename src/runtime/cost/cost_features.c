@@ -11,14 +11,14 @@ struct list {
     unsigned count;
 };
 
-static void add(struct list *list, double value)
+static void value_add(struct list *list, double value)
 {
     list->x[list->count++] = (float)value;
 }
 
 static void add_log(struct list *list, double value)
 {
-    add(list, log2(fmax(value, 1e-3)));
+    value_add(list, log2(fmax(value, 1e-3)));
 }
 
 static double tiles_of(double extent, double tile)
@@ -64,7 +64,7 @@ static void add_tiles(struct list *list, const struct cost_gpu *gpu,
                       double tiles)
 {
     add_log(list, tiles / fmax(gpu->sm_count, 1));
-    add(list, wave_fill(gpu, tiles));
+    value_add(list, wave_fill(gpu, tiles));
 }
 
 /* What whole tiles in whole waves compute, over the M x N x BATCH asked for. */
@@ -91,15 +91,17 @@ static void gemm_features(struct list *list, const struct cost_gpu *gpu,
     add_log(list, m * n * batch);
     add_limits(list, gpu, work);
     add_tiles(list, gpu, tiles_of(m, TILE) * tiles_of(n, TILE) * batch);
-    add(list, wave_fill(gpu, tiles_of(m, 256) * tiles_of(n, TILE) * batch));
-    add(list, wave_fill(gpu, tiles_of(m, TILE) * tiles_of(n, 256) * batch));
-    add(list, wave_fill(gpu, tiles_of(m, 64) * tiles_of(n, 64) * batch));
-    add(list, tile_fill(m, TILE));
-    add(list, tile_fill(n, TILE));
-    add(list, alignment_of(g->m));
-    add(list, alignment_of(g->n));
-    add(list, alignment_of(g->k));
-    add(list, g->transpose_a + 2 * g->transpose_b);
+    value_add(list,
+              wave_fill(gpu, tiles_of(m, 256) * tiles_of(n, TILE) * batch));
+    value_add(list,
+              wave_fill(gpu, tiles_of(m, TILE) * tiles_of(n, 256) * batch));
+    value_add(list, wave_fill(gpu, tiles_of(m, 64) * tiles_of(n, 64) * batch));
+    value_add(list, tile_fill(m, TILE));
+    value_add(list, tile_fill(n, TILE));
+    value_add(list, alignment_of(g->m));
+    value_add(list, alignment_of(g->n));
+    value_add(list, alignment_of(g->k));
+    value_add(list, g->transpose_a + 2 * g->transpose_b);
     add_log(list, waste(gpu, m, n, batch, 128, 128));
     add_log(list, fmin(waste(gpu, m, n, batch, 256, 128),
                        waste(gpu, m, n, batch, 128, 256)));
@@ -167,14 +169,14 @@ static void attention_features(struct list *list, const struct cost_gpu *gpu,
     add_log(list, (double)s->queries);
     add_log(list, (double)s->keys);
     add_log(list, (double)s->head_size);
-    add(list, s->causal);
+    value_add(list, s->causal);
     add_log(list, heads * (double)s->queries);
     add_limits(list, gpu, work);
     add_tiles(list, gpu, attention_tiles(s, TILE));
-    add(list, wave_fill(gpu, attention_tiles(s, 192)));
-    add(list, tile_fill((double)s->queries, TILE));
-    add(list, tile_fill((double)s->keys, TILE));
-    add(list, s->kernel);
+    value_add(list, wave_fill(gpu, attention_tiles(s, 192)));
+    value_add(list, tile_fill((double)s->queries, TILE));
+    value_add(list, tile_fill((double)s->keys, TILE));
+    value_add(list, s->kernel);
     add_log(list, (double)s->batch);
 }
 
@@ -193,20 +195,20 @@ static void convolution_features(struct list *list, const struct cost_gpu *gpu,
     add_log(list, (double)c->h);
     add_log(list, (double)c->w);
     add_log(list, filter);
-    add(list, (double)c->stride_h);
+    value_add(list, (double)c->stride_h);
     add_log(list, groups);
     add_log(list, pixels);
     add_log(list, in * filter);
     add_limits(list, gpu, work);
     add_tiles(list, gpu, tiles_of(pixels, TILE) * tiles_of(out, TILE) * groups);
-    add(list, wave_fill(gpu, tiles_of(pixels, TILE) * tiles_of(out, 64)));
-    add(list, tile_fill(out, TILE));
-    add(list, tile_fill(pixels, TILE));
-    add(list, alignment_of(c->c));
-    add(list, alignment_of(c->k));
-    add(list, (double)c->layout);
-    add(list, (double)(c->out_h % 4));
-    add(list, (double)(c->pad_h * 2 + 1) / (double)(c->r ? c->r : 1));
+    value_add(list, wave_fill(gpu, tiles_of(pixels, TILE) * tiles_of(out, 64)));
+    value_add(list, tile_fill(out, TILE));
+    value_add(list, tile_fill(pixels, TILE));
+    value_add(list, alignment_of(c->c));
+    value_add(list, alignment_of(c->k));
+    value_add(list, (double)c->layout);
+    value_add(list, (double)(c->out_h % 4));
+    value_add(list, (double)(c->pad_h * 2 + 1) / (double)(c->r ? c->r : 1));
 }
 
 static void rows_features(struct list *list, const struct cost_gpu *gpu,
@@ -220,10 +222,10 @@ static void rows_features(struct list *list, const struct cost_gpu *gpu,
     add_log(list, work->read_bytes + work->written_bytes);
     add_limits(list, gpu, work);
     add_log(list, (double)r->stride);
-    add(list, work->element_bytes);
+    value_add(list, work->element_bytes);
     add_log(list, (double)r->rows / fmax(gpu->sm_count, 1));
-    add(list, alignment_of(r->columns));
-    add(list, wave_fill(gpu, (double)r->rows));
+    value_add(list, alignment_of(r->columns));
+    value_add(list, wave_fill(gpu, (double)r->rows));
 }
 
 /* PyTorch's kernel for up to 1024 columns computes their next power of two
@@ -237,9 +239,9 @@ static void softmax_features(struct list *list, const struct cost_gpu *gpu,
     double columns = fmax((double)work->rows.columns, 1);
 
     rows_features(list, gpu, work);
-    add(list, columns / exp2(ceil(log2(columns))));
-    add(list, columns <= SOFTMAX_COLUMNS);
-    add(list, tile_fill(columns, SOFTMAX_COLUMNS));
+    value_add(list, columns / exp2(ceil(log2(columns))));
+    value_add(list, columns <= SOFTMAX_COLUMNS);
+    value_add(list, tile_fill(columns, SOFTMAX_COLUMNS));
 }
 
 static void plain_features(struct list *list, const struct cost_gpu *gpu,
@@ -251,7 +253,7 @@ static void plain_features(struct list *list, const struct cost_gpu *gpu,
     add_log(list, work->read_bytes + work->written_bytes);
     add_limits(list, gpu, work);
     /* not bytes an element: types would stand for who measured them */
-    add(list, work->read_bytes / fmax(work->written_bytes, 1));
+    value_add(list, work->read_bytes / fmax(work->written_bytes, 1));
 }
 
 typedef void fill_features(struct list *list, const struct cost_gpu *gpu,
@@ -273,7 +275,7 @@ unsigned cost_features(const struct cost_gpu *gpu, const struct work *work,
 
     if ((unsigned)work->family >= WORK_FAMILIES || !fillers[work->family])
         return 0;
-    add(&list, source);
+    value_add(&list, source);
     fillers[work->family](&list, gpu, work);
     return list.count;
 }

@@ -13,7 +13,7 @@ struct sum {
     enum cost_basis basis;
 };
 
-static void add(struct sum *sum, const struct sum *part, double times)
+static void sum_add(struct sum *sum, const struct sum *part, double times)
 {
     sum->ns += times * part->ns;
     sum->low += times * part->low;
@@ -36,11 +36,11 @@ static void add_part(const struct network *n, const struct work *part,
     struct cost_answer a;
 
     cost_price(n->image, n->gpu, part, &a);
-    add(sum,
-        &(struct sum){(double)a.ns + COST_GAP_NS,
-                      (double)a.low_ns + COST_GAP_NS,
-                      (double)a.high_ns + COST_GAP_NS, a.basis},
-        times);
+    sum_add(sum,
+            &(struct sum){(double)a.ns + COST_GAP_NS,
+                          (double)a.low_ns + COST_GAP_NS,
+                          (double)a.high_ns + COST_GAP_NS, a.basis},
+            times);
 }
 
 /* out[M][N] = A[M][K] B[K][N]; weights lie as PyTorch's, gates before inputs.
@@ -157,7 +157,7 @@ void cost_recurrent_price(const struct cost_image *image,
         add_inputs(&n, s->hidden, directions * layers, &sum);
     } else {
         struct sum step = step_of(&n);
-        add(&sum, &step, directions * layers * (double)s->steps);
+        sum_add(&sum, &step, directions * layers * (double)s->steps);
     }
     double ns = fmin(sum.ns, MAX_NS);
     *answer = (struct cost_answer){

@@ -10,7 +10,8 @@ struct builder {
     uint32_t links;
 };
 
-static void join(struct builder *b, uint32_t one, uint32_t other, double gbps)
+static void nodes_join(struct builder *b, uint32_t one, uint32_t other,
+                       double gbps)
 {
     if (b->link) {
         b->link[b->links] = (struct net_link){one, other, gbps};
@@ -45,9 +46,9 @@ static void fat_join(const struct net_plan *p, struct builder *b)
         for (uint32_t a = 0; a < half; a++) {
             uint32_t up = edges + pod * half + a;
             for (uint32_t e = 0; e < half; e++)
-                join(b, pod * half + e, up, gbps);
+                nodes_join(b, pod * half + e, up, gbps);
             for (uint32_t c = 0; c < half; c++)
-                join(b, up, 2 * edges + a * half + c, gbps);
+                nodes_join(b, up, 2 * edges + a * half + c, gbps);
         }
 }
 
@@ -102,8 +103,8 @@ static void leaf_join(const struct net_plan *p, struct builder *b)
 
     for (uint32_t leaf = 0; leaf < leaves(p); leaf++)
         for (uint32_t spine = 0; spine < p->spines; spine++)
-            join(b, leaf, leaves(p) + spine,
-                 down / p->oversubscription / p->spines);
+            nodes_join(b, leaf, leaves(p) + spine,
+                       down / p->oversubscription / p->spines);
 }
 
 static uint32_t leaf_at(const struct net_plan *p, uint32_t node, uint32_t rail)
@@ -146,10 +147,11 @@ static void dragonfly_join(const struct net_plan *p, struct builder *b)
     for (uint32_t g = 0; g < p->groups; g++) {
         for (uint32_t i = 0; i < p->routers; i++)
             for (uint32_t k = i + 1; k < p->routers; k++)
-                join(b, g * p->routers + i, g * p->routers + k, p->link_gbps);
+                nodes_join(b, g * p->routers + i, g * p->routers + k,
+                           p->link_gbps);
         for (uint32_t h = g + 1; h < p->groups; h++)
-            join(b, g * p->routers + (h - 1) % p->routers,
-                 h * p->routers + g % p->routers, p->global_gbps);
+            nodes_join(b, g * p->routers + (h - 1) % p->routers,
+                       h * p->routers + g % p->routers, p->global_gbps);
     }
 }
 
@@ -196,7 +198,7 @@ static void torus_join(const struct net_plan *p, struct builder *b)
             uint32_t at = i / apart % p->size[d];
             uint32_t next = at + 1 < p->size[d] ? at + 1 : 0;
             if (next != at && (next || p->size[d] > 2))
-                join(b, i, i - at * apart + next * apart, p->link_gbps);
+                nodes_join(b, i, i - at * apart + next * apart, p->link_gbps);
         }
 }
 

@@ -80,8 +80,8 @@ static uint32_t node_first(const struct nodes *n, uint32_t number)
     return i;
 }
 
-static uint32_t add(struct net_flow *flows, uint32_t count, uint32_t from,
-                    uint32_t to, double weight)
+static uint32_t flow_add(struct net_flow *flows, uint32_t count, uint32_t from,
+                         uint32_t to, double weight)
 {
     flows[count] = (struct net_flow){from, to, weight};
     return count + 1;
@@ -94,9 +94,9 @@ static uint32_t ring_flows(const struct net_group *g, struct net_flow *flows)
     for (uint32_t i = 0; i < g->count; i = node_end(g, i)) {
         uint32_t next = node_end(g, i);
         for (uint32_t lane = 0; lane < lanes; lane++)
-            count = add(flows, count, g->ranks[i + lane].adapter,
-                        g->ranks[(next < g->count ? next : 0) + lane].adapter,
-                        1);
+            count = flow_add(
+                flows, count, g->ranks[i + lane].adapter,
+                g->ranks[(next < g->count ? next : 0) + lane].adapter, 1);
     }
     return count;
 }
@@ -124,8 +124,8 @@ static uint32_t tree_flows(const struct nodes *n, uint32_t shift,
         for (uint32_t lane = 0; lane < lanes; lane++) {
             uint32_t a = n->group->ranks[own + lane].adapter;
             uint32_t b = n->group->ranks[parent + lane].adapter;
-            count = add(flows, count, a, b, 1);
-            count = add(flows, count, b, a, 1);
+            count = flow_add(flows, count, a, b, 1);
+            count = flow_add(flows, count, b, a, 1);
         }
     }
     return count;
@@ -138,8 +138,8 @@ static uint32_t all_flows(const struct net_group *g, struct net_flow *flows)
     for (uint32_t i = 0; i < g->count; i++)
         for (uint32_t k = 0; k < g->count; k++)
             if (g->ranks[i].node != g->ranks[k].node)
-                count = add(flows, count, g->ranks[i].adapter,
-                            g->ranks[k].adapter, 1);
+                count = flow_add(flows, count, g->ranks[i].adapter,
+                                 g->ranks[k].adapter, 1);
     return count;
 }
 

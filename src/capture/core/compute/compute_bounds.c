@@ -20,9 +20,9 @@ void compute_bounds_doubt(void)
 /* What a program copied from the host is what the kernel finds, as long as only
  * PyTorch's kernels run. Else, or of what was computed here since, a kernel
  * that cannot be followed may have changed it: a note has to do. */
-static void report(const struct compute_bounds *b,
-                   const struct kernel_launch *launch, int64_t index,
-                   bool certain)
+static void bounds_report(const struct compute_bounds *b,
+                          const struct kernel_launch *launch, int64_t index,
+                          bool certain)
 {
     char text[96];
     int device;
@@ -105,7 +105,7 @@ void compute_bounds_check(const struct compute_bounds *b,
         return;
     bool given = values_known_at(w, outside) == VALUES_GIVEN;
     if (given || !doubt)
-        report(b, launch,
-               index_at(b->type, values_at(w, outside, bytes / count)),
-               given && !doubt);
+        bounds_report(b, launch,
+                      index_at(b->type, values_at(w, outside, bytes / count)),
+                      given && !doubt);
 }

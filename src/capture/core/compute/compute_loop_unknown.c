@@ -130,7 +130,7 @@ static void inputs_load(const struct loop *l, const uint64_t *offsets,
 }
 
 /* masked_scatter: what the mask x1 is true for is the next of a source. */
-static void take(const struct loop *l, long double *x, bool *known)
+static void source_take(const struct loop *l, long double *x, bool *known)
 {
     uint64_t at =
         (uint64_t)l->s[0] + (uint64_t)x[2] * number_bytes(l->types[0]);
@@ -155,7 +155,7 @@ void loop_element(const struct loop *l, uint64_t index, bool certain)
             offsets[i] = index * number_bytes(l->types[i]);
     inputs_load(l, offsets, x, known);
     if (l->compute->form == FORM_TAKE)
-        take(l, x, known);
+        source_take(l, x, known);
     bool all_known =
         (known[0] && known[1] && known[2]) || loop_is_decided(l, x, known);
     if (!all_known && l->compute->operation == operation_compare)

@@ -42,7 +42,7 @@ static void tree_unlock(int fd)
 
 /* --- making entries ------------------------------------------------------- */
 
-static bool join(char *out, const char *directory, const char *name)
+static bool path_join(char *out, const char *directory, const char *name)
 {
     size_t length = strlen(directory);
 
@@ -70,9 +70,9 @@ static int fill(const struct filling *f);
 static bool filling_enter(const struct filling *f, const char *name,
                           struct filling *inner)
 {
-    return join(inner->path, f->path, name) &&
-           join(inner->source, f->source, name) &&
-           join(inner->copy, f->copy, name);
+    return path_join(inner->path, f->path, name) &&
+           path_join(inner->source, f->source, name) &&
+           path_join(inner->copy, f->copy, name);
 }
 
 /* The entry NAME: a root inside has its own copy, or has been removed; a

@@ -365,8 +365,8 @@ static uint64_t device_place(int device, uint64_t bytes)
     return 0;
 }
 
-static int refuse(int device, uint64_t bytes, enum trace_how how,
-                  bool caller_retries)
+static int memory_refuse(int device, uint64_t bytes, enum trace_how how,
+                         bool caller_retries)
 {
     RECORD(DEVICE_REFUSE, .device = (uint64_t)device, .bytes = bytes,
            .how = how, .used_bytes = card_used(device),
@@ -411,7 +411,7 @@ int memsim_device_malloc(int device, uint64_t bytes, enum trace_how how,
     uint64_t place = device_place(device, bytes);
     core_unlock(LOCK_DEVICE);
     if (!place)
-        return refuse(device, bytes, how, caller_retries);
+        return memory_refuse(device, bytes, how, caller_retries);
     note_malloc(device, place, bytes, how);
     if (caller_retries)
         MEMORY_TELL(taken, place, bytes);
@@ -429,7 +429,7 @@ int device_take(int device, uint64_t bytes, enum trace_how how,
     if (rc)
         return rc;
     if (!card_take(device, bytes))
-        return refuse(device, bytes, how, caller_retries);
+        return memory_refuse(device, bytes, how, caller_retries);
     note_malloc(device, name, bytes, how);
     if (!caller_retries)
         process_goes_on();
@@ -668,7 +668,7 @@ void device_real_give(int device, uint64_t address, uint64_t bytes,
 void device_real_refuse(int device, uint64_t bytes, enum trace_how how,
                         bool caller_retries)
 {
-    refuse(device, bytes, how, caller_retries);
+    memory_refuse(device, bytes, how, caller_retries);
 }
 
 void device_real_take_back(int device, uint64_t address, uint64_t bytes,

@@ -89,7 +89,7 @@ static void call_complete(struct activity *a)
 }
 
 /* A call of this thread or work. */
-static void put(struct activity *a)
+static void activity_put(struct activity *a)
 {
     if (a->name_id && *record_name(a->name_id))
         a->name = record_name(a->name_id);
@@ -113,7 +113,7 @@ static void forked(void)
 /* Under LOCK_RECORD. */
 static void listen(void)
 {
-    static const struct live_listener listener = {put, timed, forked};
+    static const struct live_listener listener = {activity_put, timed, forked};
 
     memsim_activity_on = keeps || hears;
     live_listen(memsim_activity_on ? &listener : NULL);

@@ -35,7 +35,7 @@ static uint64_t next_look_ns, next_shm_ns;
 
 /* --- this process's place ------------------------------------------------- */
 
-static void join(void)
+static void host_join(void)
 {
     uint32_t i = session ? atomic_fetch_add(&session->host_count, 1)
                          : SESSION_HOSTS;
@@ -55,7 +55,7 @@ static void join(void)
 static bool is_joined(void)
 {
     if (!mine && !refused)
-        join();
+        host_join();
     return mine;
 }
 
@@ -123,7 +123,7 @@ static void young_change(const struct range *r, uint64_t bytes)
         young += bytes;
 }
 
-static void take(const struct range *r)
+static void range_take(const struct range *r)
 {
     struct ranges *to = is_large(r) ? &large : &small;
 
@@ -156,7 +156,7 @@ void memsim_host_takes(enum session_host_kind kind, uint64_t address,
     if (!address || !bytes || !session)
         return;
     core_lock(LOCK_HOST);
-    take(&(struct range){address, bytes, kind, rounds});
+    range_take(&(struct range){address, bytes, kind, rounds});
     core_unlock(LOCK_HOST);
 }
 

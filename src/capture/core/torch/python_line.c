@@ -30,7 +30,7 @@ static struct {
     void (*clear)(void);
 } python;
 
-static void *find(const char *name)
+static void *symbol_find(const char *name)
 {
     return dlsym(RTLD_DEFAULT, name);
 }
@@ -62,9 +62,9 @@ static bool python_find(void)
     if (state)
         return state == 1;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        *wanted[i].function = find(wanted[i].name);
+        *wanted[i].function = symbol_find(wanted[i].name);
     if (!python.is_finalizing) /* its name before 3.13 */
-        *(void **)&python.is_finalizing = find("_Py_IsFinalizing");
+        *(void **)&python.is_finalizing = symbol_find("_Py_IsFinalizing");
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         found = found && *wanted[i].function;
     state = found ? 1 : 2;

@@ -345,8 +345,8 @@ static void torch_block(const struct range *range, uint64_t stream, bool alloc)
                .reserved_bytes = values[POOL_RESERVED], .stream = stream);
 }
 
-static int take(struct pool *pool, uint64_t bytes, uint64_t stream, bool torch,
-                uint64_t *address)
+static int range_take(struct pool *pool, uint64_t bytes, uint64_t stream,
+                      bool torch, uint64_t *address)
 {
     uint64_t whole = (bytes + POOL_ALIGN_BYTES - 1) & -POOL_ALIGN_BYTES;
     struct range *range = best_fit(pool, whole);
@@ -392,7 +392,7 @@ int memsim_pool_malloc(uint64_t handle, uint64_t bytes, uint64_t stream,
     if (!pool)
         rc = CORE_INVALID_VALUE;
     else if (bytes)
-        rc = take(pool, bytes, stream, torch, address);
+        rc = range_take(pool, bytes, stream, torch, address);
     core_unlock(LOCK_POOL);
     if (rc == CORE_OUT_OF_MEMORY && torch)
         device_give_up(device, true, bytes);

@@ -63,8 +63,8 @@ static int invalidate(struct capture *capture, int code)
 
 static torch_fresh_block block_fresh;
 
-static bool join(struct capture *capture, struct stream *stream,
-                 uint64_t handle)
+static bool capture_join(struct capture *capture, struct stream *stream,
+                         uint64_t handle)
 {
     if (capture->member_count == CAPTURE_STREAMS)
         return false;
@@ -95,7 +95,7 @@ static int begin(struct stream *stream, uint64_t handle, enum capture_mode mode,
     capture->thread = record_thread();
     capture->blocking = !(stream->flags & STREAM_NON_BLOCKING);
     capture->member_count = 0;
-    join(capture, stream, handle);
+    capture_join(capture, stream, handle);
     torch_fresh = block_fresh;
     atomic_fetch_add(&capture_count, 1);
     return CORE_OK;
@@ -494,7 +494,7 @@ static int wait_event(struct stream *stream, uint64_t handle,
         return invalidate(of_event, CORE_CAPTURE_IMPLICIT);
     if (own && own != of_event)
         return invalidate(own, CORE_CAPTURE_MERGE);
-    if (!own && !join(of_event, stream, handle))
+    if (!own && !capture_join(of_event, stream, handle))
         return invalidate(of_event, CORE_CAPTURE_UNSUPPORTED);
     depend(member_of(stream), mark);
     return CORE_OK;

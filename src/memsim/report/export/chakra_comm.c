@@ -33,7 +33,7 @@ uint32_t chakra_groups_number(const struct chakra_groups *groups,
     return 0;
 }
 
-static void add(struct chakra_groups *groups, struct chakra_group group)
+static void group_add(struct chakra_groups *groups, struct chakra_group group)
 {
     xgrow(&groups->all, groups->count, &groups->capacity, sizeof *groups->all);
     groups->all[groups->count++] = group;
@@ -76,7 +76,7 @@ static void add_comm(struct chakra_groups *groups, const struct comm *c,
         found = members_find(c, logs, count, group.members);
     }
     if (found == c->ranks)
-        add(groups, group);
+        group_add(groups, group);
     else
         free(group.members);
 }

@@ -127,8 +127,8 @@ void batch_write_outcome(const struct batch_outcome *o, FILE *out)
             o->cached ? ", before" : "");
 }
 
-static const struct batch_outcome *find(const struct batch_report *r,
-                                        uint64_t batch)
+static const struct batch_outcome *outcome_find(const struct batch_report *r,
+                                                uint64_t batch)
 {
     for (size_t i = 0; i < r->outcome_count; i++)
         if (r->outcomes[i].batch == batch)
@@ -153,7 +153,7 @@ static void write_limit(const struct batch_report *r, uint64_t limit, FILE *out)
         [BATCH_OVER_LIMIT] = "is over the limit of --fail-above",
         [BATCH_GROWS] = "runs out of memory before the last step",
     };
-    const struct batch_outcome *o = find(r, limit);
+    const struct batch_outcome *o = outcome_find(r, limit);
 
     if (o)
         fprintf(out, "; %" PRIu64 " %s", limit, texts[o->verdict]);
@@ -182,7 +182,8 @@ static void write_verdict(const struct batch_report *r, FILE *out)
 /* Without --steps nobody knows whether that is enough. */
 static void write_growth(const struct batch_report *r, FILE *out)
 {
-    const struct batch_outcome *o = find(r, batch_search_largest(&r->search));
+    const struct batch_outcome *o =
+        outcome_find(r, batch_search_largest(&r->search));
 
     if (o && o->lasts_steps)
         fprintf(out,
