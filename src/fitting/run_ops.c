@@ -16,11 +16,17 @@ struct reading {
     int rc;
 };
 
-/* Kernels, and products, which have a shape in place of a grid. */
+/* Kernels, and what has a shape in place of a grid. */
 static bool is_fitted(const struct op *op)
 {
-    return op->kind == OP_GEMM ||
-           (op->kind == OP_LAUNCH && op->record == TRACE_LAUNCH);
+    switch (op->kind) {
+    case OP_GEMM:
+    case OP_CONVOLUTION:
+    case OP_ATTENTION:
+        return true;
+    default:
+        return op->kind == OP_LAUNCH && op->record == TRACE_LAUNCH;
+    }
 }
 
 static void grid_set(struct trace_kernel *k, const struct trace_launch *l)

@@ -12,17 +12,3 @@ void cudnn_call_record(const struct cudnn *cudnn, const struct cudnn_call *call)
                 .workspace_bytes = call->workspace_bytes, .a = v[0], .b = v[1],
                 .c = v[2], .d = v[3], .e = v[4], .f = v[5]);
 }
-
-cudnnStatus_t cudnn_pass_record(cudnnHandle_t handle, uint32_t name,
-                                const uint64_t bytes[2],
-                                const struct text *detail)
-{
-    const struct cudnn *cudnn = cudnn_get(handle);
-    struct cudnn_call call = {
-        .name = name, .values = {bytes[0], bytes[1]}, .detail = *detail};
-
-    if (!cudnn)
-        return CUDNN_STATUS_BAD_PARAM;
-    cudnn_call_record(cudnn, &call);
-    return CUDNN_STATUS_SUCCESS;
-}

@@ -46,6 +46,10 @@ uint64_t shape_elements(const struct shape *shape);
 /* The bytes of SHAPE's elements, without gaps. */
 uint64_t shape_bytes(const struct shape *shape);
 
+/* Makes SHAPE of COUNT dims, dense in FORMAT. */
+void shape_fill(struct shape *shape, cudnnDataType_t type,
+                cudnnTensorFormat_t format, int count, const int dims[]);
+
 /* "KEY=dims KEYs=strides KEYt=type " */
 void shape_describe(struct text *text, const char *key,
                     const struct shape *shape);

@@ -91,6 +91,27 @@ cudnnStatus_t cudnnSetConvolutionNdDescriptor(
     return CUDNN_STATUS_SUCCESS;
 }
 
+cudnnStatus_t cudnnGetConvolutionNdDescriptor(
+    const cudnnConvolutionDescriptor_t handle, int requested, int *count,
+    int pad[], int stride[], int dilation[], cudnnConvolutionMode_t *mode,
+    cudnnDataType_t *compute)
+{
+    const struct convolution_descriptor *d = convolution_descriptor_get(handle);
+
+    if (!d || requested < 0 || !count || !mode || !compute ||
+        (requested && (!pad || !stride || !dilation)))
+        return CUDNN_STATUS_BAD_PARAM;
+    for (int i = 0; i < d->spatial_dims && i < requested; i++) {
+        pad[i] = (int)d->pad[i];
+        stride[i] = (int)d->stride[i];
+        dilation[i] = (int)d->dilation[i];
+    }
+    *count = d->spatial_dims;
+    *mode = d->mode;
+    *compute = d->compute;
+    return CUDNN_STATUS_SUCCESS;
+}
+
 cudnnStatus_t cudnnSetConvolution2dDescriptor(
     cudnnConvolutionDescriptor_t handle, int pad_h, int pad_w, int stride_h,
     int stride_w, int dilation_h, int dilation_w, cudnnConvolutionMode_t mode,

@@ -4,24 +4,23 @@
 #include "capture/core/work/library.h"
 #include "capture/cudnn/cudnn.h"
 
-cudnnStatus_t cudnn_status(int rc)
-{
-    switch (rc) {
-    case CORE_OK:
-        return CUDNN_STATUS_SUCCESS;
-    case CORE_OUT_OF_MEMORY:
-        return CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
-    case CORE_INVALID_VALUE:
-    case CORE_INVALID_HANDLE:
-        return CUDNN_STATUS_BAD_PARAM;
-    default:
-        return CUDNN_STATUS_NOT_INITIALIZED;
-    }
-}
-
 struct cudnn *cudnn_get(cudnnHandle_t handle)
 {
     return memsim_handle_get(HANDLE_CUDNN, handle);
+}
+
+cudnnStatus_t cudnn_pass_record(cudnnHandle_t handle, uint32_t name,
+                                const uint64_t bytes[2],
+                                const struct text *detail)
+{
+    const struct cudnn *cudnn = cudnn_get(handle);
+    struct cudnn_call call = {
+        .name = name, .values = {bytes[0], bytes[1]}, .detail = *detail};
+
+    if (!cudnn)
+        return CUDNN_STATUS_BAD_PARAM;
+    cudnn_call_record(cudnn, &call);
+    return CUDNN_STATUS_SUCCESS;
 }
 
 static const char taker[] = "cudnn";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Convolutions by the classic API, which torch uses where the backend API is
  * turned off (TORCH_CUDNN_V8_API_DISABLED). */
-#include "capture/core/work/submit.h"
 #include "capture/cudnn/convolution_descriptor.h"
+#include "capture/cudnn/plan.h"
 
 /* The data that the program passes is of no use to a fake. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -83,20 +83,15 @@ static cudnnStatus_t legacy_execute(cudnnHandle_t handle,
                                     size_t workspace_bytes, const char *fused)
 {
     const struct cudnn *cudnn = cudnn_get(handle);
-    struct text text = {0};
+    struct plan plan = {.scratch_bytes = 0};
 
     if (!cudnn || !c || workspace_bytes < convolution_workspace(c).bytes)
         return CUDNN_STATUS_BAD_PARAM;
-    struct workspace workspace = convolution_workspace(c);
-    convolution_describe(c, &text);
-    text_add(&text, "%s", fused);
-    SUBMIT_TEXT(CONVOLUTION, text.bytes, text.used,
-                .name = convolution_name(c->operation),
-                .device = (uint64_t)cudnn->device, .stream = cudnn->stream,
-                .operation = c->operation, .type = c->x.type,
-                .compute = c->compute, .workspace_bytes = workspace_bytes,
-                .engine = c->engine, .workspace_most = workspace.most_bytes,
-                .workspace_gpu = workspace.gpu);
+    plan.engine = c->engine;
+    plan_set_convolution(&plan, c);
+    text_add(&plan.detail, "%s", fused);
+    plan.workspace_bytes = workspace_bytes;
+    plan_record(cudnn, &plan);
     return CUDNN_STATUS_SUCCESS;
 }
 

@@ -2,6 +2,21 @@
 #include "capture/core/base/handle.h"
 #include "capture/cudnn/cudnn.h"
 
+cudnnStatus_t cudnn_status(int rc)
+{
+    switch (rc) {
+    case CORE_OK:
+        return CUDNN_STATUS_SUCCESS;
+    case CORE_OUT_OF_MEMORY:
+        return CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+    case CORE_INVALID_VALUE:
+    case CORE_INVALID_HANDLE:
+        return CUDNN_STATUS_BAD_PARAM;
+    default:
+        return CUDNN_STATUS_NOT_INITIALIZED;
+    }
+}
+
 void *cudnn_object_get(enum cudnn_class class, const void *object)
 {
     uint32_t *found = memsim_handle_get(HANDLE_DESCRIPTOR, object);

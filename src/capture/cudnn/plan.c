@@ -81,6 +81,21 @@ static void fused_describe(const struct descriptor *graph, struct text *text)
     }
 }
 
+void plan_set_convolution(struct plan *plan, const struct convolution *c)
+{
+    const struct workspace workspace = convolution_workspace(c);
+
+    plan->kind = PLAN_CONVOLUTION;
+    plan->name = convolution_name(c->operation);
+    plan->operation = c->operation;
+    plan->type = c->x.type;
+    plan->compute = c->compute;
+    plan->workspace_bytes = workspace.bytes;
+    plan->workspace_most = workspace.most_bytes;
+    plan->workspace_gpu = workspace.gpu;
+    convolution_describe(c, &plan->detail);
+}
+
 /* Fills PLAN where GRAPH has a convolution; else false. */
 static bool plan_convolution(const struct descriptor *graph, int64_t engine,
                              struct plan *plan)
@@ -94,16 +109,7 @@ static bool plan_convolution(const struct descriptor *graph, int64_t engine,
             convolution_read(operation, names, engine, &c);
     if (!names)
         return false;
-    plan->kind = PLAN_CONVOLUTION;
-    plan->name = convolution_name(c.operation);
-    plan->operation = c.operation;
-    plan->type = c.x.type;
-    plan->compute = c.compute;
-    struct workspace workspace = convolution_workspace(&c);
-    plan->workspace_bytes = workspace.bytes;
-    plan->workspace_most = workspace.most_bytes;
-    plan->workspace_gpu = workspace.gpu;
-    convolution_describe(&c, &plan->detail);
+    plan_set_convolution(plan, &c);
     fused_describe(graph, &plan->detail);
     return true;
 }

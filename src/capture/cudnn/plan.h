@@ -35,6 +35,9 @@ struct plan {
 void plan_read(const struct descriptor *graph, int64_t engine,
                struct plan *plan);
 
+/* Makes PLAN, which is empty, that of the convolution C. */
+void plan_set_convolution(struct plan *plan, const struct convolution *c);
+
 /* The engines that heuristics offer for GRAPH, best first; how many. The list
  * of last resort, FALLBACK, has the last of them only. */
 int plan_engines(const struct descriptor *graph, bool fallback,

@@ -18,6 +18,32 @@ uint64_t shape_bytes(const struct shape *shape)
     return shape_elements(shape) * cudnn_type_bytes(shape->type);
 }
 
+/* Dense strides, the last dimension innermost, or the channels. */
+static void shape_pack(struct shape *shape, cudnnTensorFormat_t format)
+{
+    bool channels_last = format == CUDNN_TENSOR_NHWC && shape->count > 2;
+    int64_t stride = channels_last ? shape->dims[1] : 1;
+
+    for (int i = shape->count - 1; i >= 0; i--) {
+        if (channels_last && i == 1)
+            continue;
+        shape->strides[i] = stride;
+        stride *= shape->dims[i];
+    }
+    if (channels_last)
+        shape->strides[1] = 1;
+}
+
+void shape_fill(struct shape *shape, cudnnDataType_t type,
+                cudnnTensorFormat_t format, int count, const int dims[])
+{
+    shape->type = type;
+    shape->count = count;
+    for (int i = 0; i < count; i++)
+        shape->dims[i] = dims[i];
+    shape_pack(shape, format);
+}
+
 void shape_describe(struct text *text, const char *key,
                     const struct shape *shape)
 {

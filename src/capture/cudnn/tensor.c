@@ -45,32 +45,6 @@ struct shape filter_shape(cudnnFilterDescriptor_t descriptor)
     return filter ? filter->shape : (struct shape){0};
 }
 
-/* Dense strides, the last dimension innermost, or the channels. */
-static void shape_pack(struct shape *shape, cudnnTensorFormat_t format)
-{
-    bool channels_last = format == CUDNN_TENSOR_NHWC && shape->count > 2;
-    int64_t stride = channels_last ? shape->dims[1] : 1;
-
-    for (int i = shape->count - 1; i >= 0; i--) {
-        if (channels_last && i == 1)
-            continue;
-        shape->strides[i] = stride;
-        stride *= shape->dims[i];
-    }
-    if (channels_last)
-        shape->strides[1] = 1;
-}
-
-void shape_fill(struct shape *shape, cudnnDataType_t type,
-                cudnnTensorFormat_t format, int count, const int dims[])
-{
-    shape->type = type;
-    shape->count = count;
-    for (int i = 0; i < count; i++)
-        shape->dims[i] = dims[i];
-    shape_pack(shape, format);
-}
-
 static bool are_positive(int count, const int dims[])
 {
     for (int i = 0; i < count; i++)

@@ -15,10 +15,6 @@ struct tensor {
 struct shape tensor_shape(cudnnTensorDescriptor_t descriptor);
 struct shape filter_shape(cudnnFilterDescriptor_t descriptor);
 
-/* Makes SHAPE of COUNT dims, dense in FORMAT. */
-void shape_fill(struct shape *shape, cudnnDataType_t type,
-                cudnnTensorFormat_t format, int count, const int dims[]);
-
 /* Gives DESCRIPTOR the dims, dense; for functions that answer so. */
 cudnnStatus_t tensor_fill(cudnnTensorDescriptor_t descriptor,
                           cudnnDataType_t type, int count, const int dims[]);

@@ -64,6 +64,7 @@ static const struct {
     {"nccl", {"libnccl.so.2"}},
     {"cublasLt", {"libcublasLt.so.13", "libcublasLt.so.12"}},
     {"cublas", {"libcublas.so.13", "libcublas.so.12"}},
+    {"cudnn", {"libcudnn.so.9"}},
     {"cupti", {"libcupti.so.13", "libcupti.so.12"}},
 };
 #define IS_12(name) (strstr(name, ".so.12") != NULL)

@@ -81,6 +81,12 @@ static void launch_count(int device)
         card_look(device);
 }
 
+void tap_end(int device, uint64_t stream)
+{
+    captures_count(stream);
+    launch_count(device);
+}
+
 void tap_launch(const struct real_call *call, const void *function,
                  const struct kernel_launch *launch)
 {
@@ -96,8 +102,7 @@ void tap_launch(const struct real_call *call, const void *function,
                                ? kernel_rule_apply(kernel, launch, words)
                                : TRACE_RULE_NONE;
     submit_launch(kernel->name, device, launch, rule, words);
-    captures_count(launch->stream);
-    launch_count(device);
+    tap_end(device, launch->stream);
 }
 
 void tap_product(const struct real_call *call, uint32_t name,
@@ -108,8 +113,7 @@ void tap_product(const struct real_call *call, uint32_t name,
     if (device < 0)
         return;
     gemm_record(name, g, device);
-    captures_count(g->stream);
-    launch_count(device);
+    tap_end(device, g->stream);
 }
 
 /* --- copies, sets --------------------------------------------------------- */

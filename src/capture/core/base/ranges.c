@@ -54,16 +54,19 @@ static void gap_close(struct ranges *r, uint64_t gap)
     r->all[gap].bytes = 0;
 }
 
-bool ranges_remove(struct ranges *r, uint64_t address,
-                        struct range *old)
+bool ranges_find(const struct ranges *r, uint64_t address, struct range *found)
 {
     if (!r->count)
         return false;
-    uint64_t place = place_find(r, address);
-    *old = r->all[place];
-    if (!old->bytes)
+    *found = r->all[place_find(r, address)];
+    return found->bytes != 0;
+}
+
+bool ranges_remove(struct ranges *r, uint64_t address, struct range *old)
+{
+    if (!ranges_find(r, address, old))
         return false;
-    gap_close(r, place);
+    gap_close(r, place_find(r, address));
     r->count--;
     return true;
 }

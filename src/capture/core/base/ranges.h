@@ -21,7 +21,10 @@ struct ranges {
 
 /* False: there is no room, or the address is there already. */
 bool ranges_add(struct ranges *ranges, const struct range *range);
-/* Sets *OLD; false: it is not there. */
+/* Sets *FOUND; false: it is not there. */
+bool ranges_find(const struct ranges *ranges, uint64_t address,
+                 struct range *found);
+/* The same, and takes it out. */
 bool ranges_remove(struct ranges *ranges, uint64_t address, struct range *old);
 void ranges_clear(struct ranges *ranges);
 
