@@ -60,11 +60,18 @@ torch.manual_seed(0)
 model = torch.nn.Sequential(
     torch.nn.Conv2d(3, 64, 7, 2, 3), torch.nn.ReLU(),
     torch.nn.Conv2d(64, 128, 3, 1, 1), torch.nn.ReLU(),
-    torch.nn.Conv2d(128, 128, 3, 2, 1)).cuda()
+    torch.nn.Conv2d(128, 128, 3, 2, 1), torch.nn.ReLU(),
+    torch.nn.Conv2d(128, 64, 1, groups=2)).cuda()
+q = torch.randn(2, 8, 256, 64, device="cuda", dtype=torch.bfloat16,
+                requires_grad=True)
 for _ in range(3):
     x = torch.randn(16, 3, 128, 128, device="cuda")
     model(x).square().mean().backward()
     model.zero_grad()
+    with torch.nn.attention.sdpa_kernel(
+            torch.nn.attention.SDPBackend.CUDNN_ATTENTION):
+        torch.nn.functional.scaled_dot_product_attention(
+            q, q, q, is_causal=True).sum().backward()
 torch.cuda.synchronize()
 print(torch.cuda.max_memory_reserved())
 """
@@ -175,6 +182,34 @@ def products_have_their_shapes_and_are_fitted():
 
 
 @test
+def convolutions_and_attention_have_their_shapes_and_are_fitted():
+    """By both of cuDNN's APIs."""
+    for before in (), ("TORCH_CUDNN_V8_API_DISABLED=1",):
+        with tempfile.TemporaryDirectory() as folder:
+            plain = Run(folder, CONVOLUTIONS, real=False, environment=before)
+            real = Run(folder, CONVOLUTIONS, real=True, environment=before)
+            text = memsim("fit", "-o", f"{folder}/fit.json", f"{folder}/real")
+            rows = json.loads(pathlib.Path(f"{folder}/fit.json").read_text())
+
+        def calls(run):
+            return [re.sub(r"workspace_(most|gpu)=\d+ ", "", line)
+                    for line in run.records("convolution", "attention")]
+        equal(len([c for c in calls(plain) if " convolution " in c]), 33)
+        equal(len([c for c in calls(plain) if " attention " in c]), 6)
+        equal(calls(real), calls(plain))
+        families = [row[0] for row in rows["table"]]
+        for family, count in (("convolution forward", 4),
+                              ("convolution dgrad", 3),
+                              ("convolution wgrad", 4),
+                              ("attention forward", 1),
+                              ("attention backward", 1)):
+            equal((family, families.count(family)), (family, count))
+        at = next(i for i, line in enumerate(real.lines)
+                  if " convolution " in line)
+        assert " duration_ns=" in real.lines[at - 1], real.lines[at - 1]
+
+
+@test
 def the_next_estimate_has_what_a_run_taught():
     learn(lambda size: 2 * size + 512, "blocks have another size in the run")
 
@@ -183,6 +218,57 @@ def the_next_estimate_has_what_a_run_taught():
 def a_run_may_teach_that_no_workspace_is_needed():
     learn(lambda size: 0, "blocks are in one of both alone\n"
                           "  the allocator has the same other events in both")
+
+
+@test
+def what_was_learnt_of_a_shape_holds_where_sizes_do_not():
+    """Two convolutions that ask for as much in the estimate and for different
+    sizes on the card."""
+    pair = """
+import torch
+torch.manual_seed(0)
+a = torch.nn.Conv2d(64, 64, 3, 1, 1, bias=False).cuda()
+b = torch.nn.Conv2d(64, 64, 3, 1, 1, bias=False).cuda()
+x = torch.randn(8, 64, 64, 32, device="cuda")
+y = torch.randn(8, 64, 32, 64, device="cuda")
+with torch.no_grad():
+    for _ in range(3):
+        (a(x), b(y))
+torch.cuda.synchronize()
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Run(folder, pair, real=False)
+        found = [re.search(r"workspace_bytes=(\d+) .*\"(.*) math=", line)
+                 for line in plain.records("convolution")]
+        sizes = {m[2]: int(m[1]) for m in found}
+        equal(len(sizes), 2)
+        equal(len(set(sizes.values())), 1)
+        card = dict(zip(sizes, (5 << 20, 9 << 20)))
+        Run(folder, pair, True, environment=[
+            "MEMSIM_WORKSPACES=" + ",".join(
+                f"#{shape_key(shape):x}={size}"
+                for shape, size in card.items())])
+        learnt = f"{folder}/learnt.json"
+        text = memsim("diff", "--truth", "--save-corrections", learnt,
+                      f"{folder}/plain", f"{folder}/real")
+        assert "  2 of 2 convolutions of the run ask for another workspace" \
+            in text, text
+        assert re.search(r"workspace: .*, 5\.0+ MiB in the run \(forward x=8,64,"
+                         r"64,32 w=64,64,3,3 .*stride=1,1\)", text), text
+        again = Run(folder, pair, False, "--corrections", learnt, name="again")
+        text = memsim("diff", "--truth", f"{folder}/again", f"{folder}/real")
+    equal({m[2]: int(m[1]) for m in (
+        re.search(r"workspace_bytes=(\d+) .*\"(.*) math=", line)
+        for line in again.records("convolution"))}, card)
+    assert "  0 of 2 convolutions of the run ask for another" in text, text
+
+
+def shape_key(text):
+    """convolution_key.h's, of a forward convolution."""
+    key = 0xcbf29ce484222325
+    for byte in text.encode():
+        key = (key ^ byte) * 0x100000001b3 % (1 << 64)
+    return key | 1
 
 
 def learn(real_size, said):

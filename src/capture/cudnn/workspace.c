@@ -8,6 +8,7 @@
 #include "capture/core/work/library_call.h"
 #include "capture/core/memory/device.h"
 #include "capture/cudnn/convolution.h"
+#include "common/trace/convolution_key.h"
 
 /* One row; its texts are patterns: "*" any, "a|b" either. */
 struct rule {
@@ -257,6 +258,14 @@ static unsigned capability_of(const struct rule *rule)
                                                            : 0;
 }
 
+static uint64_t key_of(const struct convolution *c)
+{
+    struct text text = {0};
+
+    convolution_describe(c, &text);
+    return convolution_key(c->operation, text.bytes, text.used);
+}
+
 struct workspace convolution_workspace(const struct convolution *convolution)
 {
     const struct problem problem = problem_of(convolution);
@@ -273,7 +282,7 @@ struct workspace convolution_workspace(const struct convolution *convolution)
                           shape_bytes(&convolution->y);
         w.most_bytes = 4 * w.bytes > copies ? 4 * w.bytes : copies;
     }
-    uint64_t learnt = memsim_call_workspace(w.bytes);
+    uint64_t learnt = memsim_call_workspace(key_of(convolution), w.bytes);
     if (learnt != w.bytes)
         w.bytes = w.most_bytes = learnt;
     return w;

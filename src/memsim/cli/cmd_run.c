@@ -515,9 +515,12 @@ static int correct(struct run_options *o, struct job *job, char **scale,
     if (o->real)
         return err_set(err, "--corrections are for simulated GPUs, not for "
                             "--real");
-    if (corrections_read(&c, o->corrections, err) ||
-        corrections_apply(&c, &job->gpu, err))
+    if (corrections_read(&c, o->corrections, err))
         return -1;
+    if (corrections_apply(&c, &job->gpu, err)) {
+        corrections_fini(&c);
+        return -1;
+    }
     *scale = o->output.study.scale ? NULL : corrections_scale(&c);
     if (*scale)
         o->output.study.scale = *scale;
@@ -527,6 +530,7 @@ static int correct(struct run_options *o, struct job *job, char **scale,
     if (workspaces) /* core/work/library_call.h */
         setenv("MEMSIM_WORKSPACES", workspaces, true);
     free(workspaces);
+    corrections_fini(&c);
     return 0;
 }
 

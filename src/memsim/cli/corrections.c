@@ -13,10 +13,57 @@
 #include "common/base/json_add.h"
 #include "common/base/json_text.h"
 #include "common/base/xmalloc.h"
+#include "common/trace/convolution_key.h"
 #include "fitting/fit_trace.h"
 
 #define SCHEMA    "corrections_schema"
 #define MORE_MOST (INT64_C(1) << 40)
+#define WORKSPACE_TEXT 48 /* of one row for the program; two numbers */
+
+static const char *const operations[] = {"forward", "backward data",
+                                          "backward filter"};
+#define OPERATIONS (sizeof operations / sizeof *operations)
+
+const char *corrections_operation(uint64_t operation)
+{
+    return operation < OPERATIONS ? operations[operation] : "other";
+}
+
+void corrections_add(struct corrections *c, uint64_t operation,
+                     const char *text, uint64_t run_bytes)
+{
+    if (operation >= OPERATIONS ||
+        c->convolution_count == CORRECTIONS_CONVOLUTIONS)
+        return;
+    if (!c->convolutions)
+        c->convolutions =
+            xcalloc(CORRECTIONS_CONVOLUTIONS, sizeof *c->convolutions);
+    c->convolutions[c->convolution_count++] =
+        (struct corrected_convolution){operation, xstrdup(text), run_bytes};
+}
+
+void corrections_fini(struct corrections *c)
+{
+    for (uint32_t i = 0; i < c->convolution_count; i++)
+        free(c->convolutions[i].text);
+    free(c->convolutions);
+    c->convolutions = NULL;
+    c->convolution_count = 0;
+}
+
+static void add_convolutions(const struct corrections *c, cJSON *root)
+{
+    cJSON *list = cJSON_AddArrayToObject(root, "convolutions");
+
+    for (uint32_t i = 0; i < c->convolution_count; i++) {
+        const struct corrected_convolution *v = &c->convolutions[i];
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddItemToArray(list, row);
+        cJSON_AddStringToObject(row, "operation", operations[v->operation]);
+        cJSON_AddStringToObject(row, "shape", v->text);
+        json_add_uint(row, "workspace_bytes", v->run_bytes);
+    }
+}
 
 static void add_workspaces(const struct corrections *c, cJSON *root)
 {
@@ -47,6 +94,7 @@ static void write_more(const void *what, FILE *out)
                                     work_family_name((enum work_family)f),
                                     round(1e4 * c->scale[f]) / 1e4);
     add_workspaces(c, root);
+    add_convolutions(c, root);
     char *text = cJSON_Print(root);
     fprintf(out, ",%s", strchr(text, '{') + 1); /* with the fit's end */
     cJSON_free(text);
@@ -116,6 +164,32 @@ static int workspaces_read(struct corrections *c, const cJSON *list,
     return 0;
 }
 
+/* Files of before have none. */
+static int convolutions_read(struct corrections *c, const cJSON *list,
+                             const char *path, struct err *err)
+{
+    const cJSON *row;
+
+    cJSON_ArrayForEach(row, list)
+    {
+        const cJSON *bytes = cJSON_GetObjectItem(row, "workspace_bytes");
+        const char *name = json_text_of(row, "operation");
+        const char *shape = json_text_of(row, "shape");
+        size_t operation = 0;
+
+        while (name && operation < OPERATIONS &&
+               strcmp(operations[operation], name))
+            operation++;
+        if (!name || operation == OPERATIONS || !shape || !is_bytes(bytes, 0) ||
+            c->convolution_count == CORRECTIONS_CONVOLUTIONS)
+            return err_set(err, "%s: convolutions: at most %d, each with an "
+                                "operation, a shape and workspace_bytes",
+                           path, CORRECTIONS_CONVOLUTIONS);
+        corrections_add(c, operation, shape, (uint64_t)bytes->valuedouble);
+    }
+    return 0;
+}
+
 static int root_read(struct corrections *c, const cJSON *root, const char *path,
                      struct err *err)
 {
@@ -137,6 +211,9 @@ static int root_read(struct corrections *c, const cJSON *root, const char *path,
     c->libraries_more_bytes = (int64_t)more->valuedouble;
     return workspaces_read(c, cJSON_GetObjectItem(root, "workspaces"), path,
                            err) ||
+                   convolutions_read(
+                       c, cJSON_GetObjectItem(root, "convolutions"), path,
+                       err) ||
                    scale_read(c, cJSON_GetObjectItem(root, "scale"), path, err)
                ? -1
                : 0;
@@ -154,6 +231,8 @@ int corrections_read(struct corrections *c, const char *path, struct err *err)
     int rc = root ? root_read(c, root, path, err) : -1;
     cJSON_Delete(root);
     free(text);
+    if (rc)
+        corrections_fini(c);
     return rc;
 }
 
@@ -176,15 +255,19 @@ int corrections_apply(const struct corrections *c, struct gpu *gpu,
 
 char *corrections_workspaces(const struct corrections *c)
 {
-    char *text = NULL;
+    size_t rows = c->convolution_count + c->workspace_count;
+    char *text = rows ? xcalloc(rows, WORKSPACE_TEXT) : NULL, *at = text;
 
-    for (uint32_t i = 0; i < c->workspace_count; i++) {
-        char *more = xasprintf("%s%s%" PRIu64 "=%" PRIu64, text ? text : "",
-                               text ? "," : "", c->workspaces[i].estimate_bytes,
-                               c->workspaces[i].run_bytes);
-        free(text);
-        text = more;
+    for (uint32_t i = 0; i < c->convolution_count; i++) {
+        const struct corrected_convolution *v = &c->convolutions[i];
+        at += sprintf(at, "#%" PRIx64 "=%" PRIu64 ",",
+                      convolution_key(v->operation, v->text, strlen(v->text)),
+                      v->run_bytes);
     }
+    for (uint32_t i = 0; i < c->workspace_count; i++)
+        at += sprintf(at, "%" PRIu64 "=%" PRIu64 ",",
+                      c->workspaces[i].estimate_bytes,
+                      c->workspaces[i].run_bytes);
     return text;
 }
 

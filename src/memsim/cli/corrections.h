@@ -8,12 +8,20 @@
 #include "common/catalogue/gpu.h"
 #include "kernels/work.h"
 
-#define CORRECTIONS_WORKSPACES 64
+#define CORRECTIONS_WORKSPACES   64
+#define CORRECTIONS_CONVOLUTIONS 2048
 
 /* A block that a library asks for: its size in the estimate, and on the GPU,
  * which is 0 where none is asked for there. */
 struct corrected_workspace {
     uint64_t estimate_bytes, run_bytes;
+};
+
+/* What cuDNN asks for on the GPU, by the convolution. */
+struct corrected_convolution {
+    uint64_t operation; /* of the record, as TEXT (convolution_key.h) */
+    char *text;
+    uint64_t run_bytes;
 };
 
 struct fit_trace;
@@ -26,6 +34,8 @@ struct corrections {
                                   */
     struct corrected_workspace workspaces[CORRECTIONS_WORKSPACES];
     uint32_t workspace_count;
+    struct corrected_convolution *convolutions;
+    uint32_t convolution_count;
     struct fit_trace *fit; /* borrowed, to be written: the file is a fit, too */
 };
 
@@ -34,13 +44,23 @@ int corrections_write(const struct corrections *c, const char *path,
                       struct err *err);
 int corrections_read(struct corrections *c, const char *path, struct err *err);
 
+/* Of what was read, or of zeros with convolutions that were added. */
+void corrections_fini(struct corrections *c);
+
+/* The name of a convolution's OPERATION. */
+const char *corrections_operation(uint64_t operation);
+
+/* Adds a convolution; no more than CORRECTIONS_CONVOLUTIONS are kept. */
+void corrections_add(struct corrections *c, uint64_t operation,
+                     const char *text, uint64_t run_bytes);
+
 /* GPU, which C has to be of, gets what C says of its memory. Returns 0 or -1.
  */
 int corrections_apply(const struct corrections *c, struct gpu *gpu,
                       struct err *err);
 
-/* The workspaces as "ESTIMATE=RUN,..." (core/work/library_call.h), as a heap
- * text; NULL: none. */
+/* The workspaces as "#KEY=RUN,ESTIMATE=RUN,..." (core/work/library_call.h), as
+ * a heap text; NULL: none. */
 char *corrections_workspaces(const struct corrections *c);
 
 /* The value of --scale that C stands for, as a heap text; NULL: none. */

@@ -211,6 +211,40 @@ static void write_blocks(const struct truth *t, FILE *out)
     fputc('\n', out);
 }
 
+/* --- workspaces ----------------------------------------------------------- */
+
+static bool asks_otherwise(const struct truth_convolution *a,
+                           const struct truth_convolution *b)
+{
+    return a && a->workspace_bytes != b->workspace_bytes;
+}
+
+/* Convolutions for which cuDNN asks for more or less than was estimated. */
+static void write_workspaces(const struct truth *t, FILE *out)
+{
+    const struct truth_side *run = &t->run.side;
+    size_t count = 0;
+
+    for (size_t i = 0; i < run->convolution_count; i++) {
+        const struct truth_convolution *b = &run->convolutions[i];
+        const struct truth_convolution *a =
+            truth_convolution_of(&t->estimate.side, b->key);
+        char x[16], y[16], shape[NAME_COLUMNS * 2];
+
+        if (!asks_otherwise(a, b) || count++ >= ROWS)
+            continue;
+        truth_shape(b->text, strlen(b->text), shape, sizeof shape);
+        fprintf(out, "    workspace: %s, %s in the run (%s%s)\n",
+                units_format_bytes(a->workspace_bytes, x, sizeof x),
+                units_format_bytes(b->workspace_bytes, y, sizeof y),
+                corrections_operation(b->operation), shape);
+    }
+    if (run->convolution_count)
+        fprintf(out, "  %zu of %zu convolutions of the run ask for another "
+                     "workspace\n",
+                count, run->convolution_count);
+}
+
 /* --- times ---------------------------------------------------------------- */
 
 struct row {
@@ -381,6 +415,10 @@ static void corrections_make(const struct truth *t, struct corrections *c)
             c->scale[f] = factor;
     }
     workspaces_make(t, c);
+    for (size_t i = 0; i < t->run.side.convolution_count; i++) {
+        const struct truth_convolution *v = &t->run.side.convolutions[i];
+        corrections_add(c, v->operation, v->text, v->workspace_bytes);
+    }
 }
 
 /* What the fit has is not scaled once more. */
@@ -426,7 +464,9 @@ static int save(const struct truth *t, const char *path, struct err *err)
         return err_set(err, "%s: it has no times of a GPU to learn from",
                        t->run.input.name);
     corrections_make(t, &c);
-    return fit_save(t, &c, path, err);
+    int rc = fit_save(t, &c, path, err);
+    corrections_fini(&c);
+    return rc;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -478,6 +518,7 @@ static void write_text(const struct truth *t, FILE *out)
             t->run.input.name, t->run.input.file.result.gpu.device_name);
     write_figures(t, out);
     write_blocks(t, out);
+    write_workspaces(t, out);
     write_families(t, out);
     write_kernels(t, true, "kernels with another name, number or grid", out);
     write_kernels(t, false, "the same kernels", out);

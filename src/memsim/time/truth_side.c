@@ -1,17 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/time/truth_side.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/hash.h"
 #include "common/base/xmalloc.h"
+#include "common/trace/convolution_key.h"
+
+#define NAME_BYTES 256
 
 struct reader {
     struct truth_side *side;
     struct op_trace *ops;
     struct pricer *pricer;
 };
+
+/* --- shapes --------------------------------------------------------------- */
+
+void truth_shape(const char *text, size_t bytes, char *to, size_t size)
+{
+    const char *end = text + bytes;
+    size_t used = 0;
+
+    *to = '\0';
+    while (text < end && used < size) {
+        const char *space = memchr(text, ' ', (size_t)(end - text));
+        const char *past = space ? space : end;
+        const char *equals = memchr(text, '=', (size_t)(past - text));
+
+        if (equals && (equals - text == 1 || !strncmp(text, "stride=", 7)))
+            used += (size_t)snprintf(to + used, size - used, " %.*s",
+                                     (int)(past - text), text);
+        text = past + 1;
+    }
+}
+
+const struct truth_convolution *
+truth_convolution_of(const struct truth_side *side, uint64_t key)
+{
+    uintptr_t i = (uintptr_t)map_get(&side->by_shape, key);
+
+    return i ? &side->convolutions[i - 1] : NULL;
+}
+
+static void convolution_take(struct truth_side *s, const struct op *op)
+{
+    const struct trace_convolution *r = op_as_convolution(op);
+    uint64_t key = convolution_key(r->operation, op->text, op->text_bytes);
+    uintptr_t i = (uintptr_t)map_get(&s->by_shape, key);
+
+    if (!i) {
+        xgrow(&s->convolutions, s->convolution_count, &s->convolution_capacity,
+              sizeof *s->convolutions);
+        i = ++s->convolution_count;
+        s->convolutions[i - 1] = (struct truth_convolution){
+            .key = key,
+            .operation = r->operation,
+            .text = xasprintf(
+                "%.*s", (int)convolution_text_bytes(op->text, op->text_bytes),
+                op->text)};
+        map_put(&s->by_shape, key, (void *)i);
+    }
+    s->convolutions[i - 1].workspace_bytes = r->workspace_bytes;
+}
 
 /* --- works ---------------------------------------------------------------- */
 
@@ -41,13 +94,28 @@ static struct truth_work *work_add(struct truth_side *s, const char *name)
     return work;
 }
 
-static const char *op_name(const struct reader *r, const struct op *op)
+static const char *shape_name(const struct op *op, enum work_family family,
+                              char name[NAME_BYTES])
+{
+    size_t used = (size_t)snprintf(name, NAME_BYTES, "%s",
+                                   work_family_name(family));
+
+    truth_shape(op->text, op->text_bytes, name + used, NAME_BYTES - used);
+    return name;
+}
+
+/* What OP's time is listed under: a convolution and an attention by shape. */
+static const char *op_name(const struct reader *r, const struct op *op,
+                           enum work_family family, char name[NAME_BYTES])
 {
     switch (op->kind) {
     case OP_COPY:
         return "copies";
     case OP_SET:
         return "memory sets";
+    case OP_CONVOLUTION:
+    case OP_ATTENTION:
+        return shape_name(op, family, name);
     default:
         return trace_names_get(op_trace_names(r->ops), op->name);
     }
@@ -70,6 +138,7 @@ static void grid_take(struct truth_work *work, const struct op *op)
 static void op_add(void *context, const struct op *op)
 {
     struct reader *r = context;
+    char name[NAME_BYTES];
     struct price price;
 
     if (op->kind == OP_NONE || op->kind > OP_COLLECTIVE ||
@@ -78,8 +147,11 @@ static void op_add(void *context, const struct op *op)
     pricer_price(r->pricer, op, op_trace_names(r->ops), NULL, &price);
     if (!price.answer.ns && !op->measured)
         return; /* a setting of a library's */
+    if (op->kind == OP_CONVOLUTION && op->text)
+        convolution_take(r->side, op);
     double ns = (double)(op->measured ? op->duration_ns : price.answer.ns);
-    struct truth_work *work = work_add(r->side, op_name(r, op));
+    struct truth_work *work =
+        work_add(r->side, op_name(r, op, price.family, name));
     grid_take(work, op);
     work->family = price.family;
     work->count++;
@@ -177,6 +249,10 @@ void truth_side_fini(struct truth_side *side)
         free((char *)side->works[i].name);
     free(side->works);
     free(side->events);
+    for (size_t i = 0; i < side->convolution_count; i++)
+        free(side->convolutions[i].text);
+    free(side->convolutions);
+    map_fini(&side->by_shape);
     map_fini(&side->modules);
     map_fini(&side->by_name);
     trace_names_fini(&side->names);

@@ -27,11 +27,22 @@ struct truth_work {
     double ns; /* of all: as measured, or as priced */
 };
 
+/* A convolution by its shape, with what cuDNN asked for the last time. */
+struct truth_convolution {
+    uint64_t key;       /* common/trace/convolution_key.h */
+    uint64_t operation; /* of the record */
+    char *text;         /* the record's, without what is of the engine */
+    uint64_t workspace_bytes;
+};
+
 struct truth_side {
     struct truth_event *events;
     size_t event_count, event_capacity;
     struct truth_work *works; /* in no order */
     size_t work_count, work_capacity;
+    struct truth_convolution *convolutions; /* as they come */
+    size_t convolution_count, convolution_capacity;
+    struct map by_shape; /* index + 1 in convolutions, by key */
     double family_ns[WORK_FAMILIES];
     uint64_t family_count[WORK_FAMILIES];
     bool measured; /* it has the times of a GPU */
@@ -49,6 +60,14 @@ void truth_side_fini(struct truth_side *side);
 /* The work called NAME; NULL: none is. */
 const struct truth_work *truth_work_of(const struct truth_side *side,
                                        const char *name);
+
+/* The convolution with KEY; NULL: there is none. */
+const struct truth_convolution *
+truth_convolution_of(const struct truth_side *side, uint64_t key);
+
+/* The sizes and the stride in TEXT, a record's of cuDNN's, as " x=8,3,224,224
+ * w=...", into TO, which has SIZE bytes. */
+void truth_shape(const char *text, size_t bytes, char *to, size_t size);
 
 /* The names of an event's operator and module; "": not known. */
 const char *truth_operator(const struct truth_side *side,

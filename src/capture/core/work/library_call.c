@@ -42,19 +42,23 @@ __attribute__((constructor)) static void workspaces_find(void)
     workspaces = getenv("MEMSIM_WORKSPACES");
 }
 
-uint64_t memsim_call_workspace(uint64_t bytes)
+uint64_t memsim_call_workspace(uint64_t key, uint64_t bytes)
 {
     char *end = (char *)workspaces;
+    uint64_t by_size = bytes;
 
     while (end && *end) {
-        uint64_t from = strtoull(end, &end, 10);
+        bool is_key = *end == '#';
+        uint64_t from = strtoull(end + is_key, &end, is_key ? 16 : 10);
         uint64_t to = *end == '=' ? strtoull(end + 1, &end, 10) : from;
 
-        if (from == bytes)
+        if (is_key && from == key)
             return to;
+        if (!is_key && from == bytes)
+            by_size = to;
         end = strchr(end, ',') ? strchr(end, ',') + 1 : NULL;
     }
-    return bytes;
+    return by_size;
 }
 
 #define ROWS_MAX 4096 /* above, what lies between rows is not known either */

@@ -21,10 +21,11 @@ CORE_API int memsim_call(const struct call *call);
 CORE_API void memsim_call_size(int device, uint64_t bytes, uint64_t least,
                                uint64_t most);
 
-/* What a real GPU's library asks for where memsim would say BYTES: as a run on
- * one has shown (MEMSIM_WORKSPACES, "BYTES=REAL,...": `memsim run
- * --corrections'), else BYTES. */
-CORE_API uint64_t memsim_call_workspace(uint64_t bytes);
+/* What a real GPU's cuDNN asks for where memsim would say BYTES for the
+ * convolution with that KEY (common/trace/convolution_key.h): as a run on one
+ * has shown (`memsim run --corrections'), else BYTES. MEMSIM_WORKSPACES has it
+ * by key and, for other convolutions, by size: "#KEY=REAL,BYTES=REAL,...". */
+CORE_API uint64_t memsim_call_workspace(uint64_t key, uint64_t bytes);
 
 /* A result that is not known, on the host or on a device: zeros. NULL is
  * nothing. For an info code, zero is success. */
