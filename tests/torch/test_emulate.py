@@ -99,6 +99,36 @@ torch.cuda.synchronize()
 dist.destroy_process_group()
 """
 
+# A step with its collectives, captured once and launched; the host waits for it.
+GRAPH = START + """
+model = nn.Linear(2048, 2048).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+x = torch.randn(2048, 2048, device="cuda")
+
+def step():
+    optimizer.zero_grad(set_to_none=True)
+    model(x).square().mean().backward()
+    for p in model.parameters():
+        dist.all_reduce(p.grad)
+    optimizer.step()
+
+side = torch.cuda.Stream()
+side.wait_stream(torch.cuda.current_stream())
+with torch.cuda.stream(side):
+    for _ in range(2):
+        step()
+torch.cuda.current_stream().wait_stream(side)
+torch.cuda.synchronize()
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    step()
+for _ in range(5):
+    graph.replay()
+    torch.cuda.synchronize()
+print(torch.cuda.max_memory_allocated())
+dist.destroy_process_group()
+"""
+
 VALUES = START + """
 def show(*tensors):
     print([t.tolist() for t in tensors])
@@ -266,6 +296,15 @@ def fsdp_over_four_nodes_has_them_too():
 def a_groups_ranks_are_where_they_are_in_the_cluster():
     check(FSDP.replace("SHAPE", "(nodes, world // nodes)"), "--nnodes", "2",
           "--nproc-per-node", "4")
+
+
+@test
+def a_step_that_is_a_graph_has_its_time():
+    plain, emulated = check(GRAPH, "--nproc-per-node", "8")
+    for report in plain, emulated:
+        steps = report["ranks"][0]["steps"]
+        assert steps[-1]["exposed_comm_ns"] > 0, steps[-1]
+        equal(len(steps), 7)
 
 
 @test

@@ -115,6 +115,19 @@ static void put_captured(struct join *j, const struct real_record *r)
     PUT(j, MEASURED, .duration_ns = ns, .gap_ns = GAP_NS);
 }
 
+/* A graph's launch: its nodes have their times as captured work. What is given
+ * to the stream later, and who waits for it, comes after its works. */
+static void graph_ends(struct join *j, const struct real_record *r,
+                       uint64_t handle)
+{
+    struct stream *s = stream_of(j, handle);
+
+    for (size_t i = 0; i < r->count; i++)
+        if (r->works[i].row.end_ns > s->end_ns)
+            s->end_ns = r->works[i].row.end_ns;
+    s->waits = false;
+}
+
 /* The end of the last work of the STREAM, or of all. */
 static uint64_t end_of(struct join *j, const struct trace_item *item)
 {
@@ -243,6 +256,9 @@ static void put_times(struct join *j, const struct real_record *r,
         break;
     case TRACE_STREAM_WAIT:
         stream_of(j, trace_as_stream_wait(item)->stream)->waits = true;
+        break;
+    case TRACE_GRAPH_LAUNCH:
+        graph_ends(j, r, trace_as_graph_launch(item)->stream);
         break;
     default:
         if (real_is_work(item->head.kind))
