@@ -287,6 +287,8 @@ static void graph_launch(struct op_trace *t, const struct op *launch)
         op.host_ns = launch->host_ns;
         op.phase = launch->phase;
         op.capture = number;
+        if (launch->measured) /* on a GPU: when it could begin */
+            op.latency_ns = launch->latency_ns;
         op_give(t, &op);
     }
 }

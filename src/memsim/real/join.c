@@ -115,13 +115,19 @@ static void put_captured(struct join *j, const struct real_record *r)
     PUT(j, MEASURED, .duration_ns = ns, .gap_ns = GAP_NS);
 }
 
-/* A graph's launch: its nodes have their times as captured work. What is given
- * to the stream later, and who waits for it, comes after its works. */
-static void graph_ends(struct join *j, const struct real_record *r,
-                       uint64_t handle)
+/* A graph's launch, whose nodes have their times as captured work: when the
+ * first one could begin, and when the last one ended. */
+static void put_graph(struct join *j, const struct real_record *r,
+                      uint64_t handle)
 {
     struct stream *s = stream_of(j, handle);
+    uint64_t latency = j->calls.latency_ns;
 
+    if (!r->count)
+        return;
+    if (!s->waits && r->start_ns + latency >= s->end_ns)
+        latency = minus(r->works->row.start_ns, r->start_ns);
+    PUT(j, MEASURED, .latency_ns = latency, .gap_ns = GAP_NS);
     for (size_t i = 0; i < r->count; i++)
         if (r->works[i].row.end_ns > s->end_ns)
             s->end_ns = r->works[i].row.end_ns;
@@ -258,7 +264,7 @@ static void put_times(struct join *j, const struct real_record *r,
         stream_of(j, trace_as_stream_wait(item)->stream)->waits = true;
         break;
     case TRACE_GRAPH_LAUNCH:
-        graph_ends(j, r, trace_as_graph_launch(item)->stream);
+        put_graph(j, r, trace_as_graph_launch(item)->stream);
         break;
     default:
         if (real_is_work(item->head.kind))
