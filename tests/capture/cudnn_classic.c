@@ -75,6 +75,29 @@ TEST(the_version_is_the_headers)
     CHECK(cudnnGetErrorString((cudnnStatus_t)77777));
 }
 
+TEST(convolutions_say_what_was_set)
+{
+    int count = 0, pad[3] = {9, 9, 9}, stride[3] = {9, 9, 9}, dilation[3];
+    cudnnConvolutionDescriptor_t d;
+    cudnnConvolutionMode_t mode;
+    cudnnDataType_t type;
+
+    CHECK(!cudnnCreateConvolutionDescriptor(&d));
+    CHECK(!cudnnSetConvolutionNdDescriptor(
+        d, 2, (const int[]){1, 2}, (const int[]){3, 4}, (const int[]){5, 6},
+        CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+    CHECK(!cudnnGetConvolutionNdDescriptor(d, 3, &count, pad, stride, dilation,
+                                           &mode, &type));
+    CHECK(count == 2 && pad[0] == 1 && pad[1] == 2 && pad[2] == 9);
+    CHECK(stride[0] == 3 && stride[1] == 4 && dilation[1] == 6);
+    CHECK(mode == CUDNN_CROSS_CORRELATION && type == CUDNN_DATA_FLOAT);
+    CHECK(!cudnnGetConvolutionNdDescriptor(d, 1, &count, pad, stride, dilation,
+                                           &mode, &type));
+    CHECK(cudnnGetConvolutionNdDescriptor(d, 3, NULL, pad, stride, dilation,
+                                          &mode, &type));
+    CHECK(!cudnnDestroyConvolutionDescriptor(d));
+}
+
 TEST(tensors_say_what_was_set)
 {
     cudnnTensorDescriptor_t d;

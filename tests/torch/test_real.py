@@ -198,11 +198,11 @@ def convolutions_and_attention_have_their_shapes_and_are_fitted():
         equal(len([c for c in calls(plain) if " attention " in c]), 6)
         equal(calls(real), calls(plain))
         families = [row[0] for row in rows["table"]]
-        for family, count in (("convolution forward", 4),
-                              ("convolution dgrad", 3),
-                              ("convolution wgrad", 4),
-                              ("attention forward", 1),
-                              ("attention backward", 1)):
+        for family, count in (("convolution_forward", 4),
+                              ("convolution_dgrad", 3),
+                              ("convolution_wgrad", 4),
+                              ("attention_forward", 1),
+                              ("attention_backward", 1)):
             equal((family, families.count(family)), (family, count))
         at = next(i for i, line in enumerate(real.lines)
                   if " convolution " in line)
