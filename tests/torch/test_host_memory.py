@@ -34,6 +34,23 @@ for _ in range(3):
 torch.ones(1, device="cuda")
 """
 
+# What the C library keeps of freed blocks is resident, and a tensor's again later.
+AGAIN = """
+import sys, time, torch
+torch.ones(1, device="cuda")
+def blocks(count):
+    return [torch.ones(8 << 18) for _ in range(count)]       # 8 MiB each
+blocks(1)                             # from now on such blocks are kept
+kept = blocks(40)
+above = torch.ones(1 << 17)           # nothing is given back to the kernel
+del kept
+time.sleep(1.2)                       # the resident pages are looked at again
+one = torch.ones(1 << 18)
+kept = blocks(40)
+with open("/proc/self/status") as status, open(sys.argv[1], "w") as said:
+    print(next(line.split()[1] for line in status if "VmHWM" in line), file=said)
+"""
+
 CHECKPOINT = """
 import sys, torch
 what, path = sys.argv[1:]
@@ -170,6 +187,17 @@ def a_tensor_counts_though_nobody_touches_it():
     assert 364 * MIB <= large["tensors_bytes"] < 365 * MIB, large
     grown = large["peak_bytes"] - small["peak_bytes"]
     assert abs(grown - 200 * MIB) < 20 * MIB, (small, large)
+
+
+@test
+def freed_memory_that_is_used_again_counts_once():
+    with tempfile.TemporaryDirectory() as folder:
+        said = os.path.join(folder, "resident")
+        host = rank_of(run(AGAIN, said)[1])
+        with open(said) as file:
+            resident = int(file.read()) << 10  # memsim's own too
+        assert host["tensors_bytes"] > 320 * MIB, host
+        assert 0.8 * resident < host["peak_bytes"] < resident, (host, resident)
 
 
 @test

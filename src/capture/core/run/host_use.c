@@ -11,11 +11,18 @@
 #include "capture/core/base/lock.h"
 #include "capture/core/base/pages.h"
 #include "capture/core/run/clock.h"
+#include "capture/core/run/host_heap.h"
 #include "capture/core/run/host_pages.h"
 
 #define PLACES      (UINT64_C(1) << 22) /* of ranges; a power of two */
 #define PLACES_LARGE (UINT64_C(1) << 17)
-#define RISE_MIN    (UINT64_C(16) << 20) /* of what is known, between looks */
+/* How much more may be known than at the last look before a higher peak is looked
+ * at: a part of it, or so many bytes. The rest of then may have memory that was
+ * free in the heap and is a tensor's now; where there is much, less may be. */
+#define RISE_PART      16
+#define RISE_MIN       (UINT64_C(16) << 20)
+#define RISE_PART_FREE 64
+#define RISE_MIN_FREE  (UINT64_C(4) << 20)
 #define LOOKS_NS    UINT64_C(1000000000) /* between looks without a rise */
 #define LOOK_SHARE  200 /* the pause after a look, in its own times */
 #define SHM_NS      UINT64_C(50000000)
@@ -31,6 +38,7 @@ static uint64_t young;  /* bytes of tensors that were made in this one */
 static uint64_t known;  /* bytes of LARGE that would all be resident */
 static uint64_t looked; /* what it was at the last look */
 static uint64_t rest;   /* resident beside them, then */
+static uint64_t unused; /* free in the heap, then */
 static uint64_t next_look_ns, next_shm_ns;
 
 /* --- this process's place ------------------------------------------------- */
@@ -82,21 +90,32 @@ static void pages_look(void)
     uint64_t inside = host_pages_within(&large);
 
     rest = resident > inside ? resident - inside : 0;
-    looked = known > looked ? known : looked;
+    looked = known;
+    unused = host_heap_look().free_bytes;
     uint64_t cost_ns = clock_host(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
     uint64_t pause_ns = LOOK_SHARE * cost_ns;
     next_look_ns = clock_host(CLOCK_MONOTONIC) +
                    (pause_ns > LOOKS_NS ? pause_ns : LOOKS_NS);
 }
 
-/* After something was taken. */
+/* Whether a peak with the rest of the last look may be wrong by much. */
+static bool is_stale(void)
+{
+    bool much = unused > RISE_MIN_FREE && unused > looked / RISE_PART_FREE;
+    uint64_t rise = looked / (much ? RISE_PART_FREE : RISE_PART);
+    uint64_t least = much ? RISE_MIN_FREE : RISE_MIN;
+
+    return known > looked + (rise > least ? rise : least);
+}
+
+/* After something was taken. A peak that is no higher needs no look. */
 static void look(void)
 {
     uint64_t now_ns = clock_host(CLOCK_MONOTONIC_COARSE);
-    uint64_t rise = looked / 16 > RISE_MIN ? looked / 16 : RISE_MIN;
 
     shm_look(now_ns);
-    if (known > looked + rise || now_ns >= next_look_ns)
+    if (now_ns >= next_look_ns ||
+        (rest + known > atomic_load(&mine->peak) && is_stale()))
         pages_look();
     session_raise(&mine->peak, rest + known);
 }

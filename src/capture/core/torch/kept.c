@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/core/torch/kept.h"
 
-#include <dlfcn.h>
-#include <malloc.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "capture/core/base/lock.h"
 #include "capture/core/base/ranges.h"
 #include "capture/core/run/clock.h"
+#include "capture/core/run/host_heap.h"
 #include "capture/core/run/host_use.h"
 #include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
@@ -127,28 +126,12 @@ static void kinds_measure(void)
     atomic_store_explicit(&watching, any, memory_order_relaxed);
 }
 
-/* Bytes in use of the C library's heap, mapped ones as well; 0: it does not say
- * (before glibc 2.33). */
-static uint64_t heap_used(void)
-{
-    static struct mallinfo2 (*ask)(void);
-    static bool asked;
-
-    if (!asked)
-        *(void **)&ask = dlsym(RTLD_DEFAULT, "mallinfo2");
-    asked = true;
-    if (!ask)
-        return 0;
-    const struct mallinfo2 info = ask();
-    return info.uordblks + info.hblkhd;
-}
-
 /* The heap without the TENSORS in it. */
 static uint64_t heap_look(uint64_t tensors)
 {
     uint64_t start_ns = clock_host(CLOCK_MONOTONIC);
     uint64_t cpu_ns = clock_host(CLOCK_THREAD_CPUTIME_ID);
-    uint64_t used = heap_used();
+    uint64_t used = host_heap_look().used_bytes;
     uint64_t cost_ns = clock_host(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
 
     core_lock(LOCK_KEPT);
