@@ -16,9 +16,9 @@
 
 #define PLACES      (UINT64_C(1) << 22) /* of ranges; a power of two */
 #define PLACES_LARGE (UINT64_C(1) << 17)
-/* How much more may be known than at the last look before a higher peak is looked
- * at: a part of it, or so many bytes. The rest of then may have memory that was
- * free in the heap and is a tensor's now; where there is much, less may be. */
+/* How much more may be known than at the last look before a higher peak is
+ * looked at: a part of it, or so many bytes. The rest of then may have memory
+ * that was free in the heap and is a tensor's now; where much is free, less. */
 #define RISE_PART      16
 #define RISE_MIN       (UINT64_C(16) << 20)
 #define RISE_PART_FREE 64

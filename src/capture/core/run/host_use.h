@@ -10,9 +10,10 @@
  *
  *     peak = resident - (pages of known ranges that are) + (known ranges)
  *
- * The resident pages are looked at when that would be a higher peak and the known
- * ranges are a sixteenth more than at the last look, or a 64th where the heap has
- * much that is free, and from time to time; in between, the rest is what it was. */
+ * The resident pages are looked at when that would be a higher peak and the
+ * known ranges are a sixteenth more than at the last look, or a 64th where the
+ * heap has much that is free, and from time to time; in between, the rest is
+ * what it was. */
 #ifndef MEMSIM_CAPTURE_CORE_RUN_HOST_USE_H
 #define MEMSIM_CAPTURE_CORE_RUN_HOST_USE_H
 
