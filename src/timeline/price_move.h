@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What an operation takes on a GPU that was measured on another one: its time
  * there, times the ratio of the prices on both. Where the shape is not known,
- * times the ratio of what the family of operations is bound by. */
+ * times the ratio of what the family of operations is bound by.
+ *
+ * Two GPUs' models are fitted to other measurements: the ratio of their prices
+ * has the errors of both. No kernel changes by more than what it can be bound
+ * by: memory, arithmetic, the clock, or nothing of these. */
 #ifndef MEMSIM_TIMELINE_PRICE_MOVE_H
 #define MEMSIM_TIMELINE_PRICE_MOVE_H
 
@@ -9,6 +13,7 @@
 
 struct price_move {
     struct pricer *own;      /* of the GPU that was measured; NULL: none */
+    struct cost_gpu from, to;
     double memory, products; /* how much slower the other one is at most */
     double call_ratio, call_band; /* of the last call whose shape is known; its
                                      further kernels have them, too */
