@@ -235,6 +235,11 @@ void work_describe(const struct op *op, const char *name, struct work *work);
 void work_describe_launch(const struct op *op, const struct work_kernel *kernel,
                           struct work *work);
 
+/* The words of a LAUNCH of TRACE_RULE_WORK with the work of OP, which is none,
+ * NAME as above. Returns whether it is known. */
+bool work_words(const struct op *op, const char *name,
+                uint64_t words[TRACE_LAUNCH_WORDS]);
+
 /* The family's name, as in fits and reports: "gemm", "attention_forward". */
 const char *work_family_name(enum work_family family);
 /* Its inverse; WORK_OTHER where NAME is none. */

@@ -292,3 +292,17 @@ bool work_unpack(const uint64_t words[TRACE_LAUNCH_WORDS], struct work *work)
     *work = made;
     return true;
 }
+
+bool work_words(const struct op *op, const char *name,
+                uint64_t words[TRACE_LAUNCH_WORDS])
+{
+    struct work work, again = {.family = WORK_OTHER};
+
+    for (unsigned i = 0; i < TRACE_LAUNCH_WORDS; i++)
+        words[i] = 0;
+    work_describe(op, name, &work);
+    if (work.source != WORK_EXACT && work.source != WORK_RULE)
+        return false;
+    work_pack(&work, words);
+    return work_unpack(words, &again);
+}

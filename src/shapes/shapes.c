@@ -126,6 +126,29 @@ bool shapes_describe(struct shapes *s, int64_t external_id, const char *name,
     return true;
 }
 
+uint32_t shapes_keep(struct shapes *s, const char *work)
+{
+    return text_id(s, work);
+}
+
+bool shapes_told(struct shapes *s, uint32_t work, const char *name,
+                 struct trace_launch *launch)
+{
+    struct trace_launch made = *launch;
+    uint64_t *words = &made.a;
+    char *end;
+    unsigned long rule = strtoul(s->texts[work], &end, 16);
+
+    for (unsigned i = 0; i < TRACE_LAUNCH_WORDS && *end == ' '; i++)
+        words[i] = strtoull(end, &end, 16);
+    made.shared_bytes_rule =
+        trace_pack((uint32_t)made.shared_bytes_rule, (uint32_t)rule);
+    if (*end || rule > TRACE_RULE_WORK || !is_known(kernel_of(s, name), &made))
+        return false;
+    *launch = made;
+    return true;
+}
+
 void shapes_fini(struct shapes *s)
 {
     size_t cursor = 0;

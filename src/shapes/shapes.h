@@ -35,6 +35,14 @@ void shapes_note(struct shapes *s, int64_t external_id, const char *kernel);
 bool shapes_describe(struct shapes *s, int64_t external_id, const char *name,
                      struct trace_launch *launch);
 
+/* Keeps WORK, what memsim's own export says of a kernel: the rule and the words
+ * of its launch. Returns its number. */
+uint32_t shapes_keep(struct shapes *s, const char *work);
+
+/* The same as shapes_describe, by the WORK of that number. */
+bool shapes_told(struct shapes *s, uint32_t work, const char *name,
+                 struct trace_launch *launch);
+
 void shapes_fini(struct shapes *s);
 
 #endif

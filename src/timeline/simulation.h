@@ -73,6 +73,9 @@ struct simulation_moment {
 
 /* Any may be NULL. */
 struct simulation_sink {
+    /* An operation is called: what its record and its kernel's name say. */
+    void (*called)(void *context, uint64_t tag, const struct op *op,
+                   const char *name);
     void (*op)(void *context, const struct simulation_op *op);
     void (*call)(void *context, const struct simulation_call *call);
     /* A record of the trace, and when the host comes there. */

@@ -291,6 +291,9 @@ void simulator_submit(struct simulator *r, const struct op *op,
     struct simulation_op *info = info_make(r, op, price);
     work.tag = r->tag;
     info->gap_ns = work.gap_ns;
+    if (r->sink.called)
+        r->sink.called(r->sink.context, r->tag, op,
+                       trace_names_get(op_trace_names(r->ops), op->name));
     if (effect.overlaps)
         info->stream |= STREAM_BESIDE;
     work_meet(r, op, info, &work);

@@ -69,6 +69,7 @@ static const struct field args_fields[] = {
     {"launched_ns", FIELD_NUMBER, AT(launched_ns)},
     {"gap_ns", FIELD_NUMBER, AT(gap_ns)},
     {"family", FIELD_TEXT, AT(family)},
+    {"work", FIELD_TEXT, AT(work)},
     {"host_start_ns", FIELD_NUMBER, AT(host_start_ns)},
     {"host_end_ns", FIELD_NUMBER, AT(host_end_ns)},
     {NULL, 0, 0},

@@ -41,9 +41,9 @@ struct kineto_event {
     int64_t wait_stream, wait_correlation; /* of KINETO_SYNC */
     int64_t event_id;
     /* What memsim's own export has beside: when the launch arrived at the GPU,
-     * and the pause after the operation before; its family; a step's times on
-     * the host. */
-    const char *family;
+     * and the pause after the operation before; its family; a launch's rule and
+     * words; a step's times on the host. */
+    const char *family, *work;
     int64_t launched_ns, gap_ns, host_start_ns, host_end_ns;
     uint32_t grid[3], block[3];
     uint32_t registers, shared_bytes;

@@ -50,6 +50,7 @@ struct profile_op {
     enum kineto_category category;
     uint32_t name;
     uint32_t family;     /* a name; PROFILE_NONE: not said */
+    uint32_t work;       /* shapes_keep's number; PROFILE_NONE: not said */
     uint32_t stream;     /* index into streams */
     uint32_t call;       /* PROFILE_NONE: the call was dropped */
     uint32_t previous;   /* on its stream */

@@ -126,6 +126,7 @@ static void take_op(struct profile *p, const struct kineto_event *e)
         .category = e->category,
         .name = name_id(p, e->name),
         .family = name_or_none(p, e->family),
+        .work = e->work ? shapes_keep(&p->shapes, e->work) : PROFILE_NONE,
         .stream = stream_id(p, e->device,
                             e->stream != KINETO_NONE ? e->stream : e->thread),
         .call = PROFILE_NONE,

@@ -302,21 +302,32 @@ static void put_copy(struct out *o, uint32_t thread,
         .pinned = strstr(name, "Pinned") != NULL);
 }
 
-/* Bytes of an element of the types that c10d names. */
-static uint64_t type_bytes(const char *type)
+/* A type that c10d names: bytes of an element, and NCCL's number. */
+static const struct type {
+    const char *name;
+    uint64_t bytes, number;
+} types[] = {{"Float", 4, 7},
+             {"BFloat16", 2, 9},
+             {"Half", 2, 6},
+             {"Double", 8, 8},
+             {"Long", 8, 4},
+             {"Int", 4, 2},
+             {"Byte", 1, 1},
+             {"Char", 1, 0},
+             {"Bool", 1, 1},
+             {"Float8_e4m3fn", 1, 10},
+             {"Float8_e5m2", 1, 11}};
+
+/* NULL: not said, or not known. */
+static const struct type *type_of(const struct profile *p,
+                                  const struct profile_collective *c)
 {
-    static const struct {
-        const char *name;
-        uint64_t bytes;
-    } types[] = {{"Float", 4},  {"BFloat16", 2}, {"Half", 2},
-                 {"Double", 8}, {"Long", 8},     {"Int", 4},
-                 {"Byte", 1},   {"Char", 1},     {"Bool", 1},
-                 {"Float8_e4m3fn", 1}};
+    const char *name = c->type == PROFILE_NONE ? "" : p->names[c->type];
 
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcmp(types[i].name, type) == 0)
-            return types[i].bytes;
-    return 0;
+        if (strcmp(types[i].name, name) == 0)
+            return &types[i];
+    return NULL;
 }
 
 static uint64_t collective_bytes(const struct profile *p,
@@ -324,10 +335,9 @@ static uint64_t collective_bytes(const struct profile *p,
 {
     int64_t elements =
         c->in_elements > c->out_elements ? c->in_elements : c->out_elements;
+    const struct type *type = type_of(p, c);
 
-    if (c->type == PROFILE_NONE || elements <= 0)
-        return 0;
-    return (uint64_t)elements * type_bytes(p->names[c->type]);
+    return type && elements > 0 ? (uint64_t)elements * type->bytes : 0;
 }
 
 static bool put_collective(struct out *o, uint32_t thread,
@@ -350,7 +360,9 @@ static bool put_collective(struct out *o, uint32_t thread,
         if (c->group != PROFILE_NONE)
             fields.communicator = GROUP_HANDLE(c->group);
 
+        const struct type *type = type_of(p, c);
         fields.bytes = collective_bytes(p, c);
+        fields.type = type ? type->number : 0;
         if (c->group_size > 0)
             fields.ranks = (uint64_t)c->group_size;
     }
@@ -370,8 +382,11 @@ static bool put_launch(struct out *o, uint32_t thread,
         .block_y_z = trace_pack(op->block[1], op->block[2]),
         .shared_bytes_rule = trace_pack(op->shared_bytes, TRACE_RULE_NONE)};
 
-    bool known = shapes_describe(&o->p->shapes, op->operator,
-                                 o->p->names[op->name], &launch);
+    struct shapes *shapes = &o->p->shapes;
+    const char *name = o->p->names[op->name];
+    bool known = (op->work != PROFILE_NONE &&
+                  shapes_told(shapes, op->work, name, &launch)) ||
+                 shapes_describe(shapes, op->operator, name, &launch);
     record_put(o, TRACE_LAUNCH, thread, &launch, sizeof launch, NULL);
     return known;
 }

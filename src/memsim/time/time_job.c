@@ -24,6 +24,16 @@ static void fan_op(void *context, const struct simulation_op *op)
             f->sinks[i].op(f->sinks[i].context, op);
 }
 
+static void fan_called(void *context, uint64_t tag, const struct op *op,
+                       const char *name)
+{
+    const struct fan *f = context;
+
+    for (size_t i = 0; i < f->count; i++)
+        if (f->sinks[i].called)
+            f->sinks[i].called(f->sinks[i].context, tag, op, name);
+}
+
 static void fan_call(void *context, const struct simulation_call *call)
 {
     const struct fan *f = context;
@@ -59,8 +69,11 @@ static struct simulation_sink fan_init(struct fan *f, const struct time_want *w)
         return sink;
     sink = (struct simulation_sink){
         .op = fan_op, .call = fan_call, .record = fan_record, .context = f};
-    for (size_t i = 0; i < f->count; i++)
+    for (size_t i = 0; i < f->count; i++) {
         sink.all_records |= f->sinks[i].all_records;
+        if (f->sinks[i].called)
+            sink.called = fan_called;
+    }
     return sink;
 }
 

@@ -7,12 +7,19 @@
 #include "common/base/demangle.h"
 #include "memsim/time/time_log.h"
 
-static const char *collective_kernel(const char *function)
+#define NCCL_KERNEL "ncclDevKernel"
+
+/* NCCL's kernels begin with NCCL_KERNEL, by which tools know them. NAME is a
+ * function's, or in an imported profile a kernel's. */
+static void collective_name(const char *name, char *text, size_t size)
 {
-    return strncmp(function, "nccl", 4) ? function : function + 4;
+    if (!strncmp(name, NCCL_KERNEL, strlen(NCCL_KERNEL)))
+        snprintf(text, size, "%s", name);
+    else
+        snprintf(text, size, NCCL_KERNEL "_%s",
+                 strncmp(name, "nccl", 4) ? name : name + 4);
 }
 
-/* NCCL's kernels begin with ncclDevKernel, by which tools know them. */
 void time_log_op_name(const struct simulation_op *op,
                       const struct trace_names *names, char *text, size_t size)
 {
@@ -31,7 +38,7 @@ void time_log_op_name(const struct simulation_op *op,
     else if (op->kind == OP_SET)
         snprintf(text, size, "Memset (Device)");
     else if (op->kind == OP_COLLECTIVE)
-        snprintf(text, size, "ncclDevKernel_%s", collective_kernel(name));
+        collective_name(name, text, size);
     else if (op->kind == OP_ATTENTION) /* its call is named "forward" */
         snprintf(text, size, "%s", work_family_name(op->price.family));
     else if (*name)

@@ -10,6 +10,8 @@
 
 #include "common/base/map.h"
 #include "common/base/xmalloc.h"
+#include "common/trace/gradient.h"
+#include "memsim/report/export/kineto_work.h"
 #include "memsim/report/export/perfetto.h"
 #include "memsim/time/time_log.h"
 
@@ -32,6 +34,7 @@ struct kineto_writer {
     struct trace_names names;
     struct map modules; /* id of the name + 1, by module + 1 */
     struct time_log_streams streams;
+    struct kineto_work work;
     struct {
         struct open_module open[DEPTH_MAX];
         uint32_t depth;
@@ -150,6 +153,14 @@ static void put_grid(struct kineto_writer *w, const struct simulation_op *op)
             block[2]);
 }
 
+static void on_called(void *context, uint64_t tag, const struct op *op,
+                      const char *name)
+{
+    struct kineto_writer *w = context;
+
+    kineto_work_keep(&w->work, tag, op, name);
+}
+
 static void on_op(void *context, const struct simulation_op *op)
 {
     struct kineto_writer *w = context;
@@ -157,10 +168,14 @@ static void on_op(void *context, const struct simulation_op *op)
     uint32_t stream = stream_number(w, op->device, op->stream);
     char name[1024];
 
+    char *work = kineto_work_take(&w->work, d->tag);
+
     time_log_op_name(op, &w->names, name, sizeof name);
     if (!slice_begin(w, op_category(op), op->device, stream, d->start_ns,
-                     d->end_ns))
+                     d->end_ns)) {
+        free(work);
         return;
+    }
     put_text(w, "name", name);
     fprintf(w->out,
             ",\"args\":{\"External id\":%" PRIu64
@@ -172,7 +187,8 @@ static void on_op(void *context, const struct simulation_op *op)
             cost_basis_name(op->price.answer.basis),
             work_family_name(op->price.family), d->called_ns, op->gap_ns);
     put_grid(w, op);
-    fputs("}}", w->out);
+    fprintf(w->out, "%s}}", work ? work : "");
+    free(work);
     put_flow(w, false, op->device, stream, d->start_ns, op->call);
 }
 
@@ -249,6 +265,27 @@ static void put_memory(struct kineto_writer *w, uint64_t device, uint64_t ns,
             allocated, reserved);
 }
 
+/* A mark of a gradient, from an imported profile: PyTorch's node, as there. */
+static void on_mark(struct kineto_writer *w, const struct trace_item *item,
+                    uint64_t ns)
+{
+    char text[64] = "";
+    uint64_t elements;
+    unsigned bytes;
+
+    if (item->head.text_bytes < sizeof text)
+        memcpy(text, item->text, item->head.text_bytes);
+    if (sscanf(text, TRACE_GRADIENT "%" SCNu64 " %u", &elements, &bytes) != 2 ||
+        !slice_begin(w, "cpu_op", w->pid, item->head.thread, ns, ns))
+        return;
+    put_text(w, "name", "torch::autograd::AccumulateGrad");
+    fprintf(w->out,
+            ",\"args\":{\"Input Dims\":[[%" PRIu64
+            "]],\"Input type\":[\"%s\"]}}",
+            elements, bytes == 2 ? "c10::BFloat16" : bytes == 8 ? "double"
+                                                                : "float");
+}
+
 static void on_record(void *context, const struct trace_item *item, uint64_t ns)
 {
     struct kineto_writer *w = context;
@@ -261,6 +298,12 @@ static void on_record(void *context, const struct trace_item *item, uint64_t ns)
     case TRACE_MODULE:
         map_put(&w->modules, trace_as_module(item)->module + 1,
                 (void *)(uintptr_t)(trace_as_module(item)->name + 1));
+        break;
+    case TRACE_MARK:
+        on_mark(w, item, ns);
+        break;
+    case TRACE_COMMUNICATOR:
+        kineto_work_group(&w->work, item);
         break;
     case TRACE_MODULE_ENTER:
         on_module(w, item, ns);
@@ -376,6 +419,7 @@ static void writer_destroy(struct kineto_writer *w)
     trace_names_fini(&w->names);
     map_fini(&w->modules);
     time_log_streams_fini(&w->streams);
+    kineto_work_fini(&w->work);
     free(w);
 }
 
@@ -387,7 +431,8 @@ struct kineto_writer *kineto_begin(const struct kineto_job *job, FILE *events,
     w->job = job;
     w->pid = 1000;
     w->events_file = w->out = events;
-    *sink = (struct simulation_sink){.op = on_op,
+    *sink = (struct simulation_sink){.called = on_called,
+                                     .op = on_op,
                                      .call = on_call,
                                      .record = on_record,
                                      .context = w,
