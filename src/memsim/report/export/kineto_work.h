@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the operations of a timeline work on, as arguments of their events: of a
- * collective those of PyTorch's profiler; of all others "work", the rule and the
- * words of a LAUNCH, for memsim import. */
+ * collective those of PyTorch's profiler; of all others "work", the rule and
+ * the words of a LAUNCH, for memsim import. */
 #ifndef MEMSIM_MEMSIM_REPORT_EXPORT_KINETO_WORK_H
 #define MEMSIM_MEMSIM_REPORT_EXPORT_KINETO_WORK_H
 
