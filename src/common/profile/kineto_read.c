@@ -33,46 +33,51 @@ enum field_type { FIELD_NUMBER, FIELD_TIME, FIELD_TEXT, FIELD_U32 };
 
 struct field {
     const char *key;
+    size_t length; /* of the key: each key of a file is compared with all */
     enum field_type type;
     size_t offset;
 };
 
-#define AT(member) offsetof(struct kineto_event, member)
+#define ROW(key, type, member)                                                 \
+    {                                                                          \
+        key, sizeof key - 1, FIELD_##type,                                     \
+            offsetof(struct kineto_event, member)                              \
+    }
 
 static const struct field event_fields[] = {
-    {"name", FIELD_TEXT, AT(name)},       {"ts", FIELD_TIME, AT(start_ns)},
-    {"dur", FIELD_TIME, AT(duration_ns)}, {"pid", FIELD_NUMBER, AT(process)},
-    {"tid", FIELD_NUMBER, AT(thread)},    {NULL, 0, 0},
+    ROW("name", TEXT, name),       ROW("ts", TIME, start_ns),
+    ROW("dur", TIME, duration_ns), ROW("pid", NUMBER, process),
+    ROW("tid", NUMBER, thread),    {NULL, 0, 0, 0},
 };
 
 /* Older files write "external id" in lower case. */
 static const struct field args_fields[] = {
-    {"device", FIELD_NUMBER, AT(device)},
-    {"stream", FIELD_NUMBER, AT(stream)},
-    {"correlation", FIELD_NUMBER, AT(correlation)},
-    {"External id", FIELD_NUMBER, AT(external_id)},
-    {"external id", FIELD_NUMBER, AT(external_id)},
-    {"bytes", FIELD_NUMBER, AT(bytes)},
-    {"registers per thread", FIELD_U32, AT(registers)},
-    {"shared memory", FIELD_U32, AT(shared_bytes)},
-    {"Collective name", FIELD_TEXT, AT(collective)},
-    {"Process Group Name", FIELD_TEXT, AT(group)},
-    {"Process Group Ranks", FIELD_TEXT, AT(group_ranks)},
-    {"dtype", FIELD_TEXT, AT(type)},
-    {"In msg nelems", FIELD_NUMBER, AT(in_elements)},
-    {"Out msg nelems", FIELD_NUMBER, AT(out_elements)},
-    {"Group size", FIELD_NUMBER, AT(group_size)},
-    {"Rank", FIELD_NUMBER, AT(rank)},
-    {"wait_on_stream", FIELD_NUMBER, AT(wait_stream)},
-    {"wait_on_cuda_event_record_corr_id", FIELD_NUMBER, AT(wait_correlation)},
-    {"wait_on_cuda_event_id", FIELD_NUMBER, AT(event_id)},
-    {"launched_ns", FIELD_NUMBER, AT(launched_ns)},
-    {"gap_ns", FIELD_NUMBER, AT(gap_ns)},
-    {"family", FIELD_TEXT, AT(family)},
-    {"work", FIELD_TEXT, AT(work)},
-    {"host_start_ns", FIELD_NUMBER, AT(host_start_ns)},
-    {"host_end_ns", FIELD_NUMBER, AT(host_end_ns)},
-    {NULL, 0, 0},
+    ROW("device", NUMBER, device),
+    ROW("stream", NUMBER, stream),
+    ROW("correlation", NUMBER, correlation),
+    ROW("External id", NUMBER, external_id),
+    ROW("external id", NUMBER, external_id),
+    ROW("bytes", NUMBER, bytes),
+    ROW("registers per thread", U32, registers),
+    ROW("shared memory", U32, shared_bytes),
+    ROW("Collective name", TEXT, collective),
+    ROW("Process Group Name", TEXT, group),
+    ROW("Process Group Ranks", TEXT, group_ranks),
+    ROW("dtype", TEXT, type),
+    ROW("In msg nelems", NUMBER, in_elements),
+    ROW("Out msg nelems", NUMBER, out_elements),
+    ROW("Group size", NUMBER, group_size),
+    ROW("Rank", NUMBER, rank),
+    ROW("wait_on_stream", NUMBER, wait_stream),
+    ROW("wait_on_cuda_event_record_corr_id", NUMBER, wait_correlation),
+    ROW("wait_on_cuda_event_id", NUMBER, event_id),
+    ROW("launched_ns", NUMBER, launched_ns),
+    ROW("gap_ns", NUMBER, gap_ns),
+    ROW("family", TEXT, family),
+    ROW("work", TEXT, work),
+    ROW("host_start_ns", NUMBER, host_start_ns),
+    ROW("host_end_ns", NUMBER, host_end_ns),
+    {NULL, 0, 0, 0},
 };
 
 static const struct {
@@ -373,7 +378,7 @@ static const struct field *field_find(const struct field *fields,
                                       const unsigned char *key, size_t length)
 {
     for (; fields->key; fields++)
-        if (key_is(key, length, fields->key))
+        if (fields->length == length && !memcmp(key, fields->key, length))
             return fields;
     return NULL;
 }
