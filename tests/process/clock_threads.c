@@ -8,6 +8,8 @@
  * watchdogs that look for a second without a beat; says who missed one.
  * clock_threads waits: how long waits take after a jump, by this machine's
  * clock; says which takes longer than its time.
+ * clock_threads looks: how often those that wait look whether the others rest,
+ * where the one that works gets little of a CPU: all of them, or one.
  * clock_threads files: whether files are as old as they should look. */
 #define _GNU_SOURCE
 #include <cuda_runtime_api.h>
@@ -22,9 +24,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -357,6 +363,75 @@ static void tell_beats(void)
     printf("%d missed a beat\n", bad);
 }
 
+/* --- looks ---------------------------------------------------------------- */
+
+#define WAITERS 12
+#define CROWD   12
+
+static void *wait_often(void *unused)
+{
+    while (!done)
+        by_deadline(BEAT_NS);
+    return unused;
+}
+
+/* How many times the process has read from files; -1: Linux does not say. */
+static long reads(void)
+{
+    char line[64];
+    long count = -1;
+    FILE *file = fopen("/proc/self/io", "r");
+
+    while (file && fgets(line, sizeof line, file))
+        if (!strncmp(line, "syscr: ", 7))
+            count = atol(line + 7);
+    if (file)
+        fclose(file);
+    return count;
+}
+
+/* Processes that keep this one's only CPU busy. */
+static void crowd_start(pid_t crowd[CROWD])
+{
+    cpu_set_t one;
+
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof one, &one);
+    for (int i = 0; i < CROWD; i++)
+        if (!(crowd[i] = fork()))
+            for (;;)
+                continue;
+}
+
+static void tell_looks(void)
+{
+    pthread_t threads[WAITERS];
+    pid_t crowd[CROWD];
+
+    for (int i = 0; i < WAITERS; i++)
+        pthread_create(&threads[i], NULL, wait_often, NULL);
+    crowd_start(crowd);
+    long before = reads();
+    int64_t start_ns = host();
+    for (int i = 0; i < 4; i++) {
+        jump(1);
+        for (int64_t end_ns = host() + BEAT_NS * 14; host() < end_ns;)
+            continue;
+    }
+    int64_t parts = (host() - start_ns) / BEAT_NS;
+    long looks = before < 0 ? 0 : reads() - before;
+    for (int i = 0; i < CROWD; i++) {
+        kill(crowd[i], SIGKILL);
+        waitpid(crowd[i], NULL, 0);
+    }
+    done = true;
+    for (int i = 0; i < WAITERS; i++)
+        pthread_join(threads[i], NULL);
+    printf("%s\n", looks > 3 * parts ? "all look" : "one looks");
+    fprintf(stderr, "%ld reads in %ld times\n", looks, (long)parts);
+}
+
 /* --- files ---------------------------------------------------------------- */
 
 static double age_s(const char *name)
@@ -399,6 +474,8 @@ int main(int argc, char **argv)
         tell_stamps();
     else if (!strcmp(argv[1], "beats"))
         tell_beats();
+    else if (!strcmp(argv[1], "looks"))
+        tell_looks();
     else if (!strcmp(argv[1], "files"))
         tell_files();
     else

@@ -270,6 +270,7 @@ bool clock_process_runs(void)
         char name[];
     } * entry;
     _Alignas(8) char list[4096];
+    const pid_t self = (pid_t)syscall(SYS_gettid);
     int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/task",
                           O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool found = false;
@@ -281,8 +282,7 @@ bool clock_process_runs(void)
         for (long at = 0; !found && at < n; at += entry->bytes) {
             entry = (void *)(list + at);
             pid_t thread = (pid_t)strtol(entry->name, NULL, 10);
-            found = thread && thread != (pid_t)syscall(SYS_gettid) &&
-                    runs(thread);
+            found = thread && thread != self && runs(thread);
         }
     syscall(SYS_close, fd);
     return found;

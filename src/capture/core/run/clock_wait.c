@@ -171,6 +171,21 @@ struct timespec clock_wait_deadline(const struct clock_wait *w, clockid_t clock)
     return clock_timespec(clock_host(clock) + clock_wait_host(w));
 }
 
+/* When a thread of the process was last seen to run, of the host's time. */
+static _Atomic uint64_t ran_ns;
+
+/* Whether no thread runs, or has been seen to since this part of W began: of
+ * many that wait, one looks. */
+static bool threads_rest(const struct clock_wait *w, uint64_t now_ns)
+{
+    if (atomic_load_explicit(&ran_ns, memory_order_relaxed) >= w->from_ns)
+        return false;
+    if (!clock_process_runs())
+        return true;
+    atomic_store_explicit(&ran_ns, now_ns, memory_order_relaxed);
+    return false;
+}
+
 /* Whether the process did nothing since this part of W began, and waits for no
  * CPU. Where it works, but has not come to the GPU for long, a faster host is
  * not waited for. */
@@ -181,7 +196,7 @@ static bool process_rests(const struct clock_wait *w)
 
     return now_ns - used_ns > PATIENCE_NS ||
            (used_ns < w->from_ns && cpu_ns < (now_ns - w->from_ns) / 8 &&
-            !clock_process_runs());
+            threads_rest(w, now_ns));
 }
 
 /* The host's deadline of W has come. Where the user clock's has not, another
