@@ -12,7 +12,7 @@ import itertools
 import sys
 
 _LIBRARY = globals().get("LIBRARY", "libmemsim.so")  # as sitecustomize.py says
-_NEXT = -2  # core/torch/process_group.h, GROUP_NEXT
+_NEXT = ctypes.c_int.in_dll(ctypes.CDLL(_LIBRARY), "memsim_group_next").value
 _UNSET = -2 ** 31  # nccl.h, NCCL_CONFIG_UNDEF_INT
 _FIRST_MARK = -2 ** 30  # neither a color nor a value of splitShare
 

@@ -27,7 +27,6 @@ WAIT_S = 25  # for what nobody sets, while nobody does anything
 _PEER_KEY = re.compile(r"(\d+):(\d+)$")
 _ROOT_KEY = re.compile(r"UniqueNCCLID:(\d+)$")  # in groups of more than 128
 _ID_BYTES = 128  # nccl.h, NCCL_UNIQUE_ID_BYTES
-_NEXT_INIT = -3  # core/torch/process_group.h
 
 
 def _ranks(text):
@@ -47,26 +46,20 @@ _tell = ctypes.PyDLL(LIBRARY).memsim_group_tell
 after_import = None  # sitecustomize.py's
 _differ = _core.memsim_ranks_differ
 _differ.restype = ctypes.c_bool
-_AGAIN = 86  # memsim/run/launch.h, LAUNCH_AGAIN
-_MOST = 32  # ranks that are processes: common/trace/session.h, SESSION_DEVICES
+_ranks_stand = _core.memsim_ranks_stand
+_ranks_stand.restype = ctypes.c_uint32
+_first_alike = _core.memsim_ranks_first
+_first_alike.restype = ctypes.c_uint32
+_NEXT_INIT = ctypes.c_int.in_dll(_core, "memsim_group_next_init").value
+_AGAIN = ctypes.c_int.in_dll(_core, "memsim_ranks_again").value
+_MOST = ctypes.c_int.in_dll(_core, "memsim_ranks_most").value  # processes
 CHOSEN = os.environ.get("MEMSIM_AXES") is not None
-AXES = [tuple(map(int, axis.split(":")))
-        for axis in os.environ.get("MEMSIM_AXES", "").split(",") if axis]
-
-
-def places(rank):
-    """RANK's place on each axis along which ranks differ."""
-    return tuple(rank // stride % size for stride, size in AXES)
+AXES = bool(os.environ.get("MEMSIM_AXES"))  # some are known
 
 
 def stand_in(rank, real=REAL):
-    """The one of REAL that does what RANK does (memsim/run/rank_axes.h)."""
-    alike = [r for r in real if places(r) == places(rank)]
-    lower = [r for r in alike if r <= rank]
-    if lower or alike:
-        return lower[-1] if lower else alike[0]
-    return ([r for r in real if r <= rank] or real)[-1 if real[0] <= rank
-                                                    else 0]
+    """The one of REAL that does what RANK does (core/run/differ.h)."""
+    return _ranks_stand(rank, (ctypes.c_uint32 * len(real))(*real), len(real))
 
 
 def _place():
@@ -117,7 +110,7 @@ def _message(peer, group):
     if peer is None or peer in REAL or peer == RANK:
         return
     way = peer, getattr(group, "group_name", None)
-    if AXES and places(peer) != places(RANK) or way in _told:
+    if AXES and _first_alike(peer) != _first_alike(RANK) or way in _told:
         return
     _told.add(way)
     ranks = _group_ranks(group)
@@ -201,7 +194,8 @@ _sent = {}  # how many objects went from places to places
 
 def _object_key(kind, source, target):
     """The store's key of the next object from a rank with SOURCE's places."""
-    ends = kind, places(source), target if target is None else places(target)
+    ends = (kind, _first_alike(source),
+            None if target is None else _first_alike(target))
     _sent[ends] = _sent.get(ends, -1) + 1
     return f"memsim objects {ends} {_sent[ends]}"
 
@@ -219,7 +213,8 @@ def _objects_take(kind, source, target, group):
     """What a rank with SOURCE's places sent, and that as tensors of the sizes
     and of the bytes; None: there is no such rank."""
     alike = stand_in(source)
-    if not AXES or places(alike) != places(source) or alike == RANK:
+    if not AXES or _first_alike(alike) != _first_alike(source) or \
+            alike == RANK:
         return None
     import torch
     from torch.distributed import distributed_c10d as c10d

@@ -16,7 +16,8 @@ uint32_t rank_axis_stand(const struct rank_axis *axes, uint32_t count,
                          const uint32_t *ranks, uint32_t rank_count,
                          uint32_t rank)
 {
-    uint32_t below = 0, lower = UINT32_MAX, first = UINT32_MAX;
+    uint32_t below = rank_count ? ranks[0] : 0;
+    uint32_t lower = UINT32_MAX, first = UINT32_MAX;
 
     for (uint32_t i = 0; i < rank_count; i++) {
         uint32_t r = ranks[i];

@@ -25,7 +25,7 @@ static int job_once(struct job *job, struct rundir *dir, struct err *err)
  * job is run again. */
 static int job_settle(struct job *job, struct rundir *dir, struct err *err)
 {
-    bool gave_up = dir->session->exit_status == LAUNCH_AGAIN;
+    bool gave_up = dir->session->exit_status == RANK_AXIS_AGAIN;
 
     cmd_note("more ranks differ than the %d that can be run: name those "
              "that matter (--ranks)",

@@ -464,7 +464,7 @@ static int ranks_wait(struct started *all, size_t count)
             continue;
         first = code;
         signal_all(all, count, SIGTERM); /* at once: they go on without it */
-        if (left && code != LAUNCH_AGAIN)
+        if (left && code != RANK_AXIS_AGAIN)
             rank_end_say(s->rank, status);
         alarm(END_SECONDS);
     }

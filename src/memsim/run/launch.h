@@ -54,9 +54,6 @@ bool launch_learn(struct launch *launch, const char *directory);
 /* The ranks are those of now, as if the user had named them. */
 void launch_settle(struct launch *launch);
 
-/* The exit status of a rank that ends because of that. */
-#define LAUNCH_AGAIN 86
-
 /* Writes to DIRECTORY which ranks each process represents. Returns 0 or -1. */
 int launch_classes_write(const struct launch *launch, const char *directory,
                          struct err *err);

@@ -17,6 +17,9 @@
 #define AXES  "MEMSIM_AXES"  /* those that are known: "32:4,1:8" */
 #define NAMED "MEMSIM_RANKS" /* those that run, where others do not */
 
+const int memsim_ranks_again = RANK_AXIS_AGAIN;
+const int memsim_ranks_most = SESSION_DEVICES;
+
 /* Of ranks that the user named: what this process has found out. */
 static struct rank_axis learnt[RANK_AXES];
 static uint32_t learnt_count;
@@ -43,20 +46,50 @@ __attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
     close(fd);
 }
 
+/* Reads the axes that are known. Returns how many there are. */
+static uint32_t axes_read(struct rank_axis axes[RANK_AXES])
+{
+    const char *at = getenv(AXES);
+    uint32_t count = 0;
+    char *end;
+
+    while (at && *at && count < RANK_AXES) {
+        axes[count].stride = (uint32_t)strtoul(at, &end, 10);
+        axes[count].size =
+            *end == ':' ? (uint32_t)strtoul(end + 1, &end, 10) : 0;
+        count += axes[count].stride && axes[count].size;
+        at = *end == ',' ? end + 1 : NULL;
+    }
+    return count;
+}
+
 static bool is_known(uint32_t stride, uint32_t size)
 {
-    char wanted[32];
-    const char *known = getenv(AXES);
-    size_t length =
-        (size_t)snprintf(wanted, sizeof wanted, "%u:%u", stride, size);
+    struct rank_axis axes[RANK_AXES];
+    uint32_t count = axes_read(axes);
 
-    while (known && *known) {
-        size_t n = strcspn(known, ",");
-        if (n == length && !strncmp(known, wanted, n))
+    for (uint32_t i = 0; i < count; i++)
+        if (axes[i].stride == stride && axes[i].size == size)
             return true;
-        known += n + (known[n] == ',');
-    }
     return false;
+}
+
+uint32_t memsim_ranks_stand(uint32_t rank, const uint32_t *ranks,
+                            uint32_t count)
+{
+    struct rank_axis axes[RANK_AXES];
+
+    return rank_axis_stand(axes, axes_read(axes), ranks, count, rank);
+}
+
+uint32_t memsim_ranks_first(uint32_t rank)
+{
+    struct rank_axis axes[RANK_AXES];
+    uint32_t count = axes_read(axes), first = 0;
+
+    while (!rank_axis_alike(axes, count, first, rank))
+        first++;
+    return first;
 }
 
 static bool are_named(void)

@@ -29,4 +29,14 @@ void ranks_use(uint32_t card);
 /* RANK differs from the one below it. */
 CORE_API void memsim_rank_differs(uint32_t rank, const char *place);
 
+/* The one of COUNT RANKS that run, ascending, that does what RANK does, by the
+ * axes along which memsim knows that ranks differ; and the lowest rank with
+ * RANK's places on these (common/trace/rank_axis.h). */
+CORE_API uint32_t memsim_ranks_stand(uint32_t rank, const uint32_t *ranks,
+                                     uint32_t count);
+CORE_API uint32_t memsim_ranks_first(uint32_t rank);
+
+/* RANK_AXIS_AGAIN and SESSION_DEVICES, for Python. */
+extern CORE_API const int memsim_ranks_again, memsim_ranks_most;
+
 #endif

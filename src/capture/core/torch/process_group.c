@@ -7,6 +7,9 @@
 
 #include "capture/core/base/pages.h"
 
+const int memsim_group_next = GROUP_NEXT;
+const int memsim_group_next_init = GROUP_NEXT_INIT;
+
 #define GROUPS 1024 /* different colors; a rank is in few */
 
 static struct group {

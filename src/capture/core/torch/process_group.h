@@ -10,6 +10,8 @@
 #define GROUP_NEXT      (-2) /* no color: whatever is split next */
 #define GROUP_NEXT_INIT (-3) /* a mark: what is made next, of so many ranks */
 
+extern CORE_API const int memsim_group_next, memsim_group_next_init;
+
 /* For py/groups.py, under Python's lock: COLOR stands for these COUNT ranks of
  * the communicator that is split; with GROUP_NEXT until it is told again, 0
  * RANKS: no longer; below that, as a mark, of the world. */
