@@ -8,6 +8,7 @@
 #include "memsim/cli/diff_truth.h"
 #include "memsim/cli/output.h"
 #include "memsim/study/diff_study.h"
+#include "memsim/study/profile_diff.h"
 
 struct diff_options {
     const char *fail_above, *fail_slower;

@@ -18,6 +18,7 @@
 #include "memsim/cli/output_files.h"
 #include "memsim/study/replay_changed.h"
 #include "memsim/cli/replay_gpus.h"
+#include "memsim/study/replay_many.h"
 #include "memsim/cli/replay_options.h"
 #include "memsim/cli/replay_show.h"
 #include "memsim/study/replay_memory.h"
@@ -254,7 +255,7 @@ static int replay_on_one(const struct replay_options *o, const struct run *run,
 static int replay(const struct replay_options *o, const struct run *run,
                   struct err *err)
 {
-    bool many = replay_gpus_asked(o->ask.gpu), times;
+    bool many = replay_many_asked(o->ask.gpu), times;
     const struct job_change *change;
     struct job_changes changes;
 
@@ -320,7 +321,7 @@ int cmd_replay(int argc, char **argv)
                  !run_find(&run, operands.values[0], &err)) {
             const struct study_options study = output_study(&o.output);
             o.ask.memory.options = &study;
-            o.ask.memory.settings_alone = replay_gpus_asked(o.ask.gpu);
+            o.ask.memory.settings_alone = replay_many_asked(o.ask.gpu);
             status = replay(&o, &run, &err);
         }
         if (err.text[0])

@@ -20,7 +20,7 @@
 #include "memsim/cli/job_start.h"
 #include "memsim/study/job_time.h"
 #include "memsim/cli/quiet_job.h"
-#include "memsim/cli/sweep_delay.h"
+#include "memsim/study/sweep_delay.h"
 #include "memsim/report/text/scaling.h"
 #include "memsim/run/batch.h"
 #include "memsim/run/batch_cache.h"

@@ -4,14 +4,9 @@
 #ifndef MEMSIM_MEMSIM_CLI_DIFF_PROFILE_H
 #define MEMSIM_MEMSIM_CLI_DIFF_PROFILE_H
 
-#include <stdbool.h>
-
 #include "memsim/cli/output.h"
 
-/* Is PATH a profiler's trace, or a directory of `memsim import'? */
-bool diff_is_profile(const char *path);
-
-/* Compares the steps of ESTIMATE, a run or a profile, and of the profile
+/* Prints the steps of ESTIMATE, a run or a profile, beside those of the profile
  * TRACE. Returns memsim's exit status, ERR set where it failed. */
 int diff_profile(const char *estimate, const char *trace,
                  const struct output_options *options, struct err *err);

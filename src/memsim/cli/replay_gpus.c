@@ -1,34 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/cli/replay_gpus.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/base/file_write.h"
 #include "common/base/status.h"
-#include "common/base/xmalloc.h"
-#include "memsim/report/text/gpu_table.h"
-#include "memsim/result/gpu_need.h"
-#include "memsim/result/prices.h"
-
-#define ALL "all"
-
-/* A table in the making. */
-struct making {
-    const struct replay_options *options;
-    const struct run *run;
-    struct gpu *gpus; /* those to replay on */
-    double *prices;   /* of each; 0: not known */
-    size_t gpu_count;
-    bool steady; /* nothing grows on one, so on none */
-    struct gpu_table table;
-};
-
-bool replay_gpus_asked(const char *gpu)
-{
-    return gpu && (!strcmp(gpu, ALL) || strchr(gpu, ','));
-}
+#include "memsim/study/replay_many.h"
 
 /* What the table has no place for. */
 static int check_options(const struct replay_options *o, struct err *err)
@@ -60,162 +37,43 @@ static int check_options(const struct replay_options *o, struct err *err)
     return 0;
 }
 
-/* --- which GPUs ----------------------------------------------------------- */
-
-static int list_named(struct making *m, const char *names, struct err *err)
+static void show_progress(size_t at, size_t count, const char *gpu)
 {
-    char *copy = xstrdup(names), *rest = copy, *name;
-    int rc = 0;
-
-    m->gpus = xcalloc(strlen(names) + 1, sizeof *m->gpus);
-    while (!rc && (name = strsep(&rest, ",")))
-        if (*name)
-            rc = gpu_load(name, &m->gpus[m->gpu_count++], err);
-    free(copy);
-    return rc;
+    fprintf(stderr, "\r\033[K  %zu of %zu GPUs: %s", at + 1, count, gpu);
 }
 
-/* The catalogue, but for GPUs that the job has no code for. */
-static int list_all(struct making *m, struct err *err)
+static int table_write(const struct gpu_table *table,
+                       const struct output_options *to, struct err *err)
 {
-    const struct capability_set code =
-        replay_memory_code(m->run->traces[0].path);
-    size_t all;
-
-    if (gpu_list_by_memory(&m->gpus, &all, err))
-        return -1;
-    for (size_t i = 0; i < all; i++)
-        if (gpu_has_code(&m->gpus[i], &code))
-            m->gpus[m->gpu_count++] = m->gpus[i];
-    m->table.without_code = all - m->gpu_count;
-    return 0;
-}
-
-/* --- prices --------------------------------------------------------------- */
-
-static int read_prices(struct making *m, struct err *err)
-{
-    struct prices prices;
-    int rc = prices_read(&prices, m->options->price, err);
-
-    for (size_t i = 0; !rc && i < m->gpu_count; i++)
-        m->prices[i] = prices_of(&prices, m->gpus[i].name);
-    prices_fini(&prices);
-    return rc;
-}
-
-/* Is GPU I, whose price must be within --budget, to be left out? */
-static bool is_left_out(struct making *m, size_t i)
-{
-    double budget = m->options->budget;
-
-    if (!(budget > 0))
-        return false;
-    if (!(m->prices[i] > 0))
-        return ++m->table.without_price;
-    return m->prices[i] > budget && ++m->table.over_budget;
-}
-
-/* --- the rows ------------------------------------------------------------- */
-
-static bool differs(const struct replay_memory *memory)
-{
-    for (size_t i = 0; i < memory->count; i++)
-        if (memory->recordings[i].kernels_differ)
-            return true;
-    return false;
-}
-
-static int add_gpu(struct making *m, size_t i, struct err *err)
-{
-    struct replay_memory memory;
-
-    if (replay_memory_open(&memory, &m->options->ask.memory, m->run,
-                           &m->gpus[i], m->options->ask.command, err))
-        return -1;
-    if (!m->steady)
-        m->steady = replay_memory_outlook(&memory);
-    int rc = replay_memory_time(&memory, err);
-    if (!rc)
-        gpu_table_add(&m->table, &memory.report.result, &m->gpus[i],
-                      m->prices[i], differs(&memory));
-    replay_memory_close(&memory);
-    return rc;
-}
-
-static int add_all(struct making *m, struct err *err)
-{
-    bool live = isatty(STDERR_FILENO) && !m->options->output.quiet;
-    int rc = 0;
-
-    for (size_t i = 0; !rc && i < m->gpu_count; i++) {
-        if (is_left_out(m, i))
-            continue;
-        if (live)
-            fprintf(stderr, "\r\033[K  %zu of %zu GPUs: %s", i + 1,
-                    m->gpu_count, m->gpus[i].name);
-        rc = add_gpu(m, i, err);
-    }
-    if (live)
-        fputs("\r\033[K", stderr);
-    return rc;
-}
-
-/* The best of all rows. */
-static int status_of(const struct gpu_table *t, uint64_t job_steps)
-{
-    const int grows = job_steps ? CMD_RUN_GROWS : CMD_OK;
-    const struct {
-        enum verdict verdict;
-        int status;
-    } order[] = {{VERDICT_FITS, CMD_OK},
-                 {VERDICT_GROWS, grows},
-                 {VERDICT_UNKNOWN, CMD_RUN_UNKNOWN},
-                 {VERDICT_INPUT, CMD_RUN_GROWS},
-                 {VERDICT_OVER_LIMIT, CMD_RUN_OVER_LIMIT}};
-
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-        for (size_t k = 0; k < t->count; k++)
-            if (t->rows[k].verdict == order[i].verdict)
-                return order[i].status;
-    return CMD_RUN_OOM;
-}
-
-static int tell(struct making *m, struct err *err)
-{
-    const struct output_options *to = &m->options->output;
     FILE *out = output_summary_stream(to);
     const struct report_style style = {.color = output_color(to, out)};
 
-    gpu_table_sort(&m->table);
-    m->table.exit_status = status_of(&m->table, to->study.steps);
     if (!to->quiet)
-        gpu_table_text(&m->table, &style, out);
-    if (to->json && file_write(gpu_table_json, &m->table, to->json, err))
+        gpu_table_text(table, &style, out);
+    if (to->json && file_write(gpu_table_json, table, to->json, err))
         return CMD_RUN_FAILED;
     return output_summary_check(out, err) ? CMD_RUN_FAILED
-                                          : m->table.exit_status;
+                                          : table->exit_status;
 }
 
 int replay_gpus(const struct replay_options *o, const struct run *run,
                 struct err *err)
 {
-    struct making m = {
-        .options = o,
-        .run = run,
-        .table = {.has_prices = o->price, .command = o->ask.command}};
-    int status = CMD_RUN_FAILED;
+    bool live = isatty(STDERR_FILENO) && !o->output.quiet;
+    const struct replay_many q = {.ask = &o->ask,
+                                  .run = run,
+                                  .price = o->price,
+                                  .budget = o->budget,
+                                  .steps = o->output.study.steps,
+                                  .begins = live ? show_progress : NULL};
+    struct gpu_table table;
 
     if (check_options(o, err))
-        return status;
-    if (!(strcmp(o->ask.gpu, ALL) ? list_named(&m, o->ask.gpu, err)
-                                  : list_all(&m, err))) {
-        m.prices = xcalloc(m.gpu_count + 1, sizeof *m.prices);
-        if ((!o->price || !read_prices(&m, err)) && !add_all(&m, err))
-            status = tell(&m, err);
-    }
-    gpu_table_fini(&m.table);
-    free(m.prices);
-    free(m.gpus);
+        return CMD_RUN_FAILED;
+    int rc = replay_many(&q, &table, err);
+    if (live)
+        fputs("\r\033[K", stderr);
+    int status = rc ? CMD_RUN_FAILED : table_write(&table, &o->output, err);
+    gpu_table_fini(&table);
     return status;
 }

@@ -6,9 +6,6 @@
 #include "memsim/cli/replay_options.h"
 #include "memsim/run/run.h"
 
-/* Does --gpu name several: "all", or "l4,a10"? NULL: no. */
-bool replay_gpus_asked(const char *gpu);
-
 /* Replays RUN on each of O->ask.gpu and prints the table. Returns the exit
  * status; CMD_RUN_FAILED with ERR set where it failed. */
 int replay_gpus(const struct replay_options *o, const struct run *run,

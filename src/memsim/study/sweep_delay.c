@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cli/sweep_delay.h"
+#include "memsim/study/sweep_delay.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `memsim sweep delay=0..5ms': an axis whose values are delays of calls. The
  * command runs once for all of them; they change its report. */
-#ifndef MEMSIM_MEMSIM_CLI_SWEEP_DELAY_H
-#define MEMSIM_MEMSIM_CLI_SWEEP_DELAY_H
+#ifndef MEMSIM_MEMSIM_STUDY_SWEEP_DELAY_H
+#define MEMSIM_MEMSIM_STUDY_SWEEP_DELAY_H
 
 #include <stdint.h>
 
