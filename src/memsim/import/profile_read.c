@@ -10,7 +10,7 @@
 
 #include "common/base/hash.h"
 #include "common/base/xmalloc.h"
-#include "common/profile/nsys_read.h"
+#include "common/profile/profile_format.h"
 
 #define EVENTS_MAX (1u << 30)
 #define TIME_MAX   (INT64_C(1) << 61) /* sums of a few cannot overflow */
@@ -295,42 +295,15 @@ static void sort_all(struct profile *p)
 
 bool profile_is_database(const char *path)
 {
-    return nsys_is(path);
-}
-
-/* A file that is no database is of one rank. */
-static int processes_read(const char *path, struct nsys_processes *processes,
-                          struct err *err)
-{
-    *processes = (struct nsys_processes){.count = 1};
-    return nsys_is(path) ? nsys_processes_read(path, processes, err) : 0;
+    return profile_format_of(path)->is;
 }
 
 int profile_ranks(const char *path, uint32_t *ranks, struct err *err)
 {
-    struct nsys_processes processes;
+    const struct profile_format *format = profile_format_of(path);
 
-    if (processes_read(path, &processes, err))
-        return -1;
-    *ranks = (uint32_t)processes.count;
-    return 0;
-}
-
-static int file_read(struct take *take, uint32_t rank)
-{
-    struct profile *p = take->p;
-    struct nsys_processes processes;
-
-    if (!nsys_is(p->path))
-        return kineto_read(p->path, take_event, take, NULL, &p->info,
-                           take->err);
-    if (processes_read(p->path, &processes, take->err))
-        return -1;
-    if (rank >= processes.count)
-        return err_set(take->err, "%s: it has %zu processes", p->path,
-                       processes.count);
-    return nsys_read(p->path, processes.ids[rank], take_event, take, &p->info,
-                     take->err);
+    *ranks = 1;
+    return format->processes ? format->processes(path, ranks, err) : 0;
 }
 
 /* Is it a profile of AMD's runtime? Some files do not name the GPU. */
@@ -376,7 +349,9 @@ int profile_read(struct profile *p, const char *path, uint32_t rank,
     memset(p, 0, sizeof *p);
     p->path = path;
     err_clear(err);
-    if (file_read(&take, rank) || err->text[0] || check_read(p, err))
+    if (profile_format_of(path)->read(path, rank, take_event, &take, &p->info,
+                                      err) ||
+        err->text[0] || check_read(p, err))
         return -1;
     sort_all(p);
     return 0;
