@@ -93,9 +93,11 @@ static void side_close(struct profile_side *side)
 }
 
 /* Returns 0 with *SIDE to be given to side_close, or -1. */
-static int side_open(struct profile_side *side, const char *name, struct err *err)
+static int side_open(struct profile_side *side, const char *name,
+                     struct err *err)
 {
-    *side = (struct profile_side){.name = name, .is_profile = diff_is_profile(name)};
+    *side = (struct profile_side){.name = name,
+                                  .is_profile = diff_is_profile(name)};
     side->input.name = name;
     if (!side->is_profile)
         return input_run_open(&side->input, err);

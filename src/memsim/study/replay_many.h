@@ -21,8 +21,8 @@ struct replay_many {
 bool replay_many_asked(const char *gpu);
 
 /* Replays Q's run on each GPU. Returns 0 with *TABLE in order, and memsim's
- * exit status in it, or -1 with ERR set; *TABLE is to be given to gpu_table_fini
- * in both cases. */
+ * exit status in it, or -1 with ERR set; *TABLE is to be given to
+ * gpu_table_fini in both cases. */
 int replay_many(const struct replay_many *q, struct gpu_table *table,
                 struct err *err);
 
