@@ -47,7 +47,7 @@ static void add_row(struct squares *s, const double x[2], double us,
 }
 
 /* Neither may be negative: then the other is alone. */
-static void solve(const struct squares *s, double terms[2])
+static void squares_solve(const struct squares *s, double terms[2])
 {
     double det = s->aa * s->bb - s->ab * s->ab;
 
@@ -91,7 +91,7 @@ void baselines_fit(const struct series_family *s, struct baselines *b)
                 if (!several || s->series[i].nodes > 1)
                     add_series(&s->series[i], (enum baseline)which, terms,
                                &squares);
-            solve(&squares, terms);
+            squares_solve(&squares, terms);
         }
     }
 }

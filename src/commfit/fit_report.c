@@ -31,7 +31,7 @@ void fit_report_bench(const struct bench *b, FILE *out)
                 (unsigned long long)(b->drop_count - b->drops_told));
 }
 
-static void percent(FILE *out, double x)
+static void percent_write(FILE *out, double x)
 {
     char text[16];
 
@@ -113,11 +113,11 @@ static void report_row(const char *name, const struct score_summary *s,
     char text[16];
 
     fprintf(out, "  %-16s", name);
-    percent(out, s->median);
-    percent(out, s->p95);
-    percent(out, s->mape);
+    percent_write(out, s->median);
+    percent_write(out, s->p95);
+    percent_write(out, s->mape);
     fprintf(out, "  %9.3g ms", s->rmse_ms);
-    percent(out, s->worst);
+    percent_write(out, s->worst);
     fprintf(out, "  %s %u x %u at %s  n %zu\n",
             fit_coll_name(s->worst_row->coll), s->worst_row->nodes,
             s->worst_row->gpus, size_text(s->worst_row->bytes, text), s->count);

@@ -385,7 +385,8 @@ static int check_usage(const struct settings *s,
     return s->plot ? plot_check(s->plot, err) : 0;
 }
 
-static int run(const struct settings *s, const struct operands *operands)
+static int commfit_run(const struct settings *s,
+                       const struct operands *operands)
 {
     struct err err = {""};
     struct job job;
@@ -521,7 +522,7 @@ static int start_operators(int argc, char **argv)
                : OK;
 }
 
-static int start(int argc, char **argv)
+static int commfit_start(int argc, char **argv)
 {
     struct settings settings = {0};
     struct operands operands;
@@ -546,7 +547,7 @@ static int start(int argc, char **argv)
         printf("commfit %s\n", version_text());
         return OK;
     }
-    return run(&settings, &operands);
+    return commfit_run(&settings, &operands);
 }
 
 int main(int argc, char **argv)
@@ -556,7 +557,7 @@ int main(int argc, char **argv)
     standard_hold();
     temporary_handle_signals();
     gsl_set_error_handler_off();
-    int status = start(argc, argv);
+    int status = commfit_start(argc, argv);
     if (!standard_finish(&err) || status == FAILED)
         return status;
     return commfit_fail(&err);

@@ -44,7 +44,8 @@ struct files {
 };
 
 /* SIGXFSZ, which we ignore, gets its default action in the converter. */
-static int start(pid_t *child, char *const *argv, const struct files *files)
+static int converter_start(pid_t *child, char *const *argv,
+                           const struct files *files)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -77,7 +78,7 @@ static int convert(char *const *converter, const struct files *files)
 
     for (size_t i = 0; i < ARGUMENTS; i++)
         argv[i] = converter[i];
-    int error = start(&child, argv, files);
+    int error = converter_start(&child, argv, files);
     if (error)
         return error;
     while (waitpid(child, &status, 0) < 0)

@@ -62,8 +62,9 @@ static bool left_out(size_t row, int fold)
 }
 
 /* Solves for all rows but FOLD's (-1: for all). Returns 0 or -1. */
-static int solve(const struct rows *rows, const double scales[FIT_TERMS],
-                 int fold, double ridge, double terms[FIT_TERMS])
+static int regression_solve(const struct rows *rows,
+                            const double scales[FIT_TERMS], int fold,
+                            double ridge, double terms[FIT_TERMS])
 {
     size_t n = 0;
     double residual, norm;
@@ -112,7 +113,7 @@ static double validate(const struct rows *rows, const double *scales,
     double error = 0, terms[FIT_TERMS];
 
     for (int fold = 0; fold < FOLDS; fold++) {
-        if (solve(rows, scales, fold, ridge, terms))
+        if (regression_solve(rows, scales, fold, ridge, terms))
             return INFINITY;
         for (size_t i = (size_t)fold; i < rows->count; i += FOLDS)
             error += fmin(fabs(ratio(rows->features[i], terms) - 1), 1);
@@ -152,8 +153,8 @@ void regression_fit(const struct series_family *s, const struct fit *fit,
             }
         }
         family->regression.known =
-            ridge > 0 &&
-            !solve(&rows, scales, -1, ridge, family->regression.terms);
+            ridge > 0 && !regression_solve(&rows, scales, -1, ridge,
+                                           family->regression.terms);
         take_ranges(s, &family->regression);
     }
     free(rows.features);

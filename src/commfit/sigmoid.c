@@ -286,7 +286,7 @@ static void start_from(const struct problem *p, const struct fit_sigmoid *s,
         gsl_vector_set(x, free_count(p) - 1, log(fmax(s->latency_us, 1e-6)));
 }
 
-static int solve(struct problem *p, struct fit_sigmoid *best)
+static int sigmoid_solve(struct problem *p, struct fit_sigmoid *best)
 {
     struct scale scale = scale_of(p);
     gsl_vector *x = gsl_vector_alloc(free_count(p));
@@ -333,7 +333,7 @@ static int fit_one(const struct sigmoid_point *points, uint32_t count,
         .guess = guess,
     };
 
-    return solve(&p, s);
+    return sigmoid_solve(&p, s);
 }
 
 /* Where the residuals of WHOLE change their course. */

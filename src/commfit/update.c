@@ -33,7 +33,7 @@ static void update_start(struct fit_update *u)
         u->covariance[i][i] = PRIOR * PRIOR;
 }
 
-static void forget(struct fit_update *u)
+static void update_forget(struct fit_update *u)
 {
     double largest = 0;
 
@@ -67,7 +67,7 @@ void update_step(struct fit_update *u, double bytes, double left)
         for (int j = 0; j < FIT_HATS; j++)
             u->covariance[i][j] -= ph[i] * ph[j] / variance;
     }
-    forget(u);
+    update_forget(u);
 }
 
 /* What FIT is off by at P's SAMPLE, on a logarithmic scale; NAN: it has no

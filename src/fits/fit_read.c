@@ -23,7 +23,7 @@ static int fit_fail(const struct reader *r, const char *key, const char *must)
                    r->origin, key, must);
 }
 
-static const cJSON *get(const cJSON *object, const char *key)
+static const cJSON *member_get(const cJSON *object, const char *key)
 {
     return cJSON_GetObjectItemCaseSensitive(object, key);
 }
@@ -32,7 +32,7 @@ static const cJSON *get(const cJSON *object, const char *key)
  * NAN, which no range of fit_check takes. */
 static double number_read(const cJSON *object, const char *key)
 {
-    const cJSON *item = get(object, key);
+    const cJSON *item = member_get(object, key);
 
     return cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
@@ -47,7 +47,7 @@ static uint32_t count(const cJSON *object, const char *key)
 static void copy_text(const cJSON *object, const char *key, char *to,
                       size_t size)
 {
-    const cJSON *item = get(object, key);
+    const cJSON *item = member_get(object, key);
 
     snprintf(to, size, "%s", cJSON_IsString(item) ? item->valuestring : "");
 }
@@ -79,7 +79,7 @@ static int read_pieces(const struct reader *r, const cJSON *array,
     *piece_count = 0;
     cJSON_ArrayForEach(item, array)
     {
-        const cJSON *latency = get(item, "latency_us");
+        const cJSON *latency = member_get(item, "latency_us");
 
         pieces[(*piece_count)++] = (struct fit_sigmoid){
             .from_bytes = number_read(item, "from_bytes"),
@@ -118,7 +118,7 @@ static int read_knots(const struct reader *r, const cJSON *array,
 static int read_curve(const struct reader *r, const cJSON *item,
                       struct fit_curve *curve)
 {
-    const cJSON *knots = get(item, "knots");
+    const cJSON *knots = member_get(item, "knots");
 
     curve->nodes = count(item, "nodes");
     curve->bytes_min = number_read(item, "bytes_min");
@@ -126,10 +126,10 @@ static int read_curve(const struct reader *r, const cJSON *item,
     curve->form = knots ? FIT_CHAIN : FIT_SIGMOID;
     if (knots)
         return read_knots(r, knots, curve);
-    if (get(item, "correction") &&
-        read_knots(r, get(item, "correction"), curve))
+    if (member_get(item, "correction") &&
+        read_knots(r, member_get(item, "correction"), curve))
         return -1;
-    return read_pieces(r, get(item, "pieces"), curve->pieces,
+    return read_pieces(r, member_get(item, "pieces"), curve->pieces,
                        &curve->piece_count);
 }
 
@@ -157,9 +157,9 @@ static int read_regression(const struct reader *r, const cJSON *item,
 
     if (!item)
         return 0;
-    if (read_numbers(get(item, "terms"), to->terms, FIT_TERMS) ||
-        read_numbers(get(item, "bytes"), bytes, 2) ||
-        read_numbers(get(item, "ranks"), ranks, 2))
+    if (read_numbers(member_get(item, "terms"), to->terms, FIT_TERMS) ||
+        read_numbers(member_get(item, "bytes"), bytes, 2) ||
+        read_numbers(member_get(item, "ranks"), ranks, 2))
         return fit_fail(r, "regression", "8 terms, 2 bytes and 2 ranks");
     to->known = true;
     to->bytes_min = bytes[0];
@@ -174,16 +174,18 @@ static int read_straggler(const struct reader *r, const cJSON *item,
 {
     if (!item)
         return 0;
-    if (read_numbers(get(item, "intercept"), to->intercept, FIT_QUANTILES) ||
-        read_numbers(get(item, "slope"), to->slope, FIT_QUANTILES))
+    if (read_numbers(member_get(item, "intercept"), to->intercept,
+                     FIT_QUANTILES) ||
+        read_numbers(member_get(item, "slope"), to->slope, FIT_QUANTILES))
         return fit_fail(r, "straggler", "4 intercepts and 4 slopes");
     double range[2] = {0, 0};
-    if (get(item, "range") && (read_numbers(get(item, "range"), range, 2) ||
-                               range[0] < 0 || range[1] < range[0]))
+    if (member_get(item, "range") &&
+        (read_numbers(member_get(item, "range"), range, 2) || range[0] < 0 ||
+         range[1] < range[0]))
         return fit_fail(r, "straggler", "a \"range\" of two numbers");
     to->x_min = range[0];
     to->x_max = range[1];
-    to->of_means = cJSON_IsTrue(get(item, "of_means"));
+    to->of_means = cJSON_IsTrue(member_get(item, "of_means"));
     to->known = true;
     return 0;
 }
@@ -197,10 +199,10 @@ static int read_update(const struct reader *r, const cJSON *item,
     if (!item)
         return 0;
     to->count = count(item, "count");
-    if (read_numbers(get(item, "shift"), to->shift, FIT_HATS) ||
-        cJSON_GetArraySize(get(item, "covariance")) != FIT_HATS)
+    if (read_numbers(member_get(item, "shift"), to->shift, FIT_HATS) ||
+        cJSON_GetArraySize(member_get(item, "covariance")) != FIT_HATS)
         return fit_fail(r, "update", "4 shifts and a 4 x 4 covariance");
-    cJSON_ArrayForEach(row, get(item, "covariance")) if (
+    cJSON_ArrayForEach(row, member_get(item, "covariance")) if (
         read_numbers(
             row, to->covariance[i++],
             FIT_HATS)) return fit_fail(r, "update",
@@ -218,7 +220,7 @@ static double error_of(const cJSON *item, const char *key)
 static int read_model(const struct reader *r, const cJSON *item,
                       const char *key, enum fit_model *model)
 {
-    const cJSON *name = get(item, key);
+    const cJSON *name = member_get(item, key);
 
     for (int i = FIT_MODEL_CURVES; i < FIT_MODEL_COUNT; i++)
         if (cJSON_IsString(name) &&
@@ -235,10 +237,10 @@ static int read_models(const struct reader *r, const cJSON *item,
 {
     if (read_model(r, item, "model", &f->model))
         return -1;
-    if (get(item, "between_model") &&
+    if (member_get(item, "between_model") &&
         read_model(r, item, "between_model", &f->between_model))
         return -1;
-    return get(item, "beyond_model")
+    return member_get(item, "beyond_model")
                ? read_model(r, item, "beyond_model", &f->beyond_model)
                : 0;
 }
@@ -246,8 +248,8 @@ static int read_models(const struct reader *r, const cJSON *item,
 static int read_family(const struct reader *r, const cJSON *item,
                        struct fit_family *f)
 {
-    const cJSON *coll = get(item, "collective");
-    const cJSON *errors = get(item, "errors");
+    const cJSON *coll = member_get(item, "collective");
+    const cJSON *errors = member_get(item, "errors");
 
     if (!cJSON_IsString(coll) || fit_coll_find(coll->valuestring, &f->coll))
         return fit_fail(r, "collective", "a collective's name");
@@ -262,11 +264,11 @@ static int read_family(const struct reader *r, const cJSON *item,
         .beyond_band = error_of(errors, "beyond_band"),
     };
     if (read_models(r, item, f) ||
-        read_curves(r, get(item, "curves"), f) ||
-        read_regression(r, get(item, "regression"), &f->regression) ||
-        read_straggler(r, get(item, "straggler"), &f->straggler))
+        read_curves(r, member_get(item, "curves"), f) ||
+        read_regression(r, member_get(item, "regression"), &f->regression) ||
+        read_straggler(r, member_get(item, "straggler"), &f->straggler))
         return -1;
-    return read_update(r, get(item, "update"), &f->update);
+    return read_update(r, member_get(item, "update"), &f->update);
 }
 
 static int read_families(const struct reader *r, const cJSON *array,
@@ -291,11 +293,11 @@ static int read_level(const struct reader *r, const cJSON *item,
                       struct fit_level *level)
 {
     copy_text(item, "name", level->name, sizeof level->name);
-    if (!cJSON_IsArray(get(item, "pieces"))) /* a level without data */
+    if (!cJSON_IsArray(member_get(item, "pieces"))) /* a level without data */
         return 0;
     level->known = true;
     level->latency_us = number_read(item, "latency_us");
-    return read_pieces(r, get(item, "pieces"), level->pieces,
+    return read_pieces(r, member_get(item, "pieces"), level->pieces,
                        &level->piece_count);
 }
 
@@ -306,7 +308,7 @@ static int read_levels(const struct reader *r, const cJSON *levels,
     const cJSON *item;
 
     for (int formula = 0; formula < FIT_FORMULA_COUNT; formula++) {
-        const cJSON *array = get(levels, names[formula]);
+        const cJSON *array = member_get(levels, names[formula]);
         int i = 0;
 
         if (array && cJSON_GetArraySize(array) > FIT_LEVELS)
@@ -329,7 +331,7 @@ static int read_machine(const struct reader *r, const cJSON *item,
     fit->machine = (struct fit_machine){
         .link_gbps = number_read(item, "link_gbps"),
         .rack_gpus = count(item, "rack_gpus"),
-        .nvls = cJSON_IsTrue(get(item, "nvls")),
+        .nvls = cJSON_IsTrue(member_get(item, "nvls")),
     };
     if (!(fit->machine.link_gbps >= 0 && fit->machine.link_gbps < 1e6))
         return fit_fail(r, "link_gbps", "a bandwidth in 1e9 bytes a second");
@@ -338,7 +340,7 @@ static int read_machine(const struct reader *r, const cJSON *item,
 
 static int read_root(const struct reader *r, const cJSON *root, struct fit *fit)
 {
-    const cJSON *kind = get(root, "kind");
+    const cJSON *kind = member_get(root, "kind");
 
     if (!cJSON_IsString(kind) || strcmp(kind->valuestring, "commfit"))
         return fit_fail(r, "kind", "\"commfit\"");
@@ -346,9 +348,9 @@ static int read_root(const struct reader *r, const cJSON *root, struct fit *fit)
         return fit_fail(r, "schema", "1");
     copy_text(root, "name", fit->name, sizeof fit->name);
     copy_text(root, "gpu", fit->gpu, sizeof fit->gpu);
-    if (read_machine(r, get(root, "machine"), fit) ||
-        read_levels(r, get(root, "levels"), fit) ||
-        read_families(r, get(root, "families"), fit))
+    if (read_machine(r, member_get(root, "machine"), fit) ||
+        read_levels(r, member_get(root, "levels"), fit) ||
+        read_families(r, member_get(root, "families"), fit))
         return -1;
     return fit_check(fit, r->origin, r->err);
 }

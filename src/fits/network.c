@@ -475,7 +475,7 @@ static int read_common(struct reading *r)
     return 0;
 }
 
-static void describe(const struct reading *r)
+static void network_describe(const struct reading *r)
 {
     struct network *n = r->network;
 
@@ -505,7 +505,7 @@ int network_read(const cJSON *root, const char *origin, struct network *network,
     net_sort(&network->graph);
     if (read_lists(&r))
         goto failed;
-    describe(&r);
+    network_describe(&r);
     return 0;
 failed:
     network_fini(network);

@@ -29,9 +29,9 @@ cublasStatus_t cublas_call(cublasHandle_t handle, uint32_t name,
 }
 
 /* INFO has COUNT codes: one on the host, or one of each matrix. */
-static cublasStatus_t solve(cublasHandle_t handle, uint32_t name,
-                            const struct blas_shape *shape, int *info,
-                            int count)
+static cublasStatus_t systems_solve(cublasHandle_t handle, uint32_t name,
+                                    const struct blas_shape *shape, int *info,
+                                    int count)
 {
     cublasStatus_t status = cublas_call(handle, name, shape);
 
@@ -43,7 +43,8 @@ static cublasStatus_t solve(cublasHandle_t handle, uint32_t name,
 #define SHAPE(...) (&(const struct blas_shape){__VA_ARGS__})
 #define SOLVE(name, count, ...)                                                \
     {                                                                          \
-        return solve(handle, NAME_OF(#name), SHAPE(__VA_ARGS__), info, count); \
+        return systems_solve(handle, NAME_OF(#name), SHAPE(__VA_ARGS__), info, \
+                             count);                                           \
     }
 #define API    cublasStatus_t
 #define HANDLE cublasHandle_t handle
@@ -51,42 +52,47 @@ static cublasStatus_t solve(cublasHandle_t handle, uint32_t name,
 #define FAMILY(P, T, type_)                                                    \
     API cublas##P##getrfBatched(HANDLE, int n, T *const a[], int lda,          \
                                 int *pivots, int *info, int batch)             \
-    SOLVE(cublas##P##getrfBatched, batch, type_, n, n, 0, batch)               \
-    API cublas##P##getriBatched(HANDLE, int n, const T *const a[], int lda,    \
-                                const int *pivots, T *const c[], int ldc,      \
-                                int *info, int batch)                          \
-    SOLVE(cublas##P##getriBatched, batch, type_, n, n, 0, batch)               \
-    API cublas##P##matinvBatched(HANDLE, int n, const T *const a[], int lda,   \
-                                 T *const inverse[], int ldi, int *info,       \
-                                 int batch)                                    \
-    SOLVE(cublas##P##matinvBatched, batch, type_, n, n, 0, batch)              \
-    API cublas##P##getrsBatched(HANDLE, cublasOperation_t trans, int n,        \
-                                int nrhs, const T *const a[], int lda,         \
-                                const int *pivots, T *const b[], int ldb,      \
-                                int *info, int batch)                          \
-    SOLVE(cublas##P##getrsBatched, 1, type_, n, n, nrhs, batch)                \
-    API cublas##P##geqrfBatched(HANDLE, int m, int n, T *const a[], int lda,   \
-                                T *const tau[], int *info, int batch)          \
-    SOLVE(cublas##P##geqrfBatched, 1, type_, m, n, 0, batch)                   \
-    API cublas##P##gelsBatched(HANDLE, cublasOperation_t trans, int m, int n,  \
-                               int nrhs, T *const a[], int lda, T *const c[],  \
-                               int ldc, int *info, int *device_info,           \
-                               int batch)                                      \
+        SOLVE(cublas##P##getrfBatched, batch, type_, n, n, 0, batch)           \
+            API cublas##P##getriBatched(                                       \
+                HANDLE, int n, const T *const a[], int lda, const int *pivots, \
+                T *const c[], int ldc, int *info, int batch)                   \
+                SOLVE(cublas##P##getriBatched, batch, type_, n, n, 0, batch)   \
+                    API cublas##P##matinvBatched(                              \
+                        HANDLE, int n, const T *const a[], int lda,            \
+                        T *const inverse[], int ldi, int *info,                \
+                        int batch) SOLVE(cublas##P##matinvBatched, batch,      \
+                                         type_, n, n, 0, batch)                \
+                        API cublas##P##getrsBatched(                           \
+                            HANDLE, cublasOperation_t trans, int n, int nrhs,  \
+                            const T *const a[], int lda, const int *pivots,    \
+                            T *const b[], int ldb, int *info,                  \
+                            int batch) SOLVE(cublas##P##getrsBatched, 1,       \
+                                             type_, n, n, nrhs, batch)         \
+                            API cublas##P##geqrfBatched(                       \
+                                HANDLE, int m, int n, T *const a[], int lda,   \
+                                T *const tau[], int *info,                     \
+                                int batch) SOLVE(cublas##P##geqrfBatched, 1,   \
+                                                 type_, m, n, 0, batch)        \
+                                API cublas##P##gelsBatched(                    \
+                                    HANDLE, cublasOperation_t trans, int m,    \
+                                    int n, int nrhs, T *const a[], int lda,    \
+                                    T *const c[], int ldc, int *info,          \
+                                    int *device_info, int batch)               \
     {                                                                          \
         memsim_call_result(device_info,                                        \
                            (uint64_t)batch * sizeof *device_info);             \
-        return solve(handle, NAME_OF("cublas" #P "gelsBatched"),               \
-                     SHAPE(type_, m, n, nrhs, batch), info, 1);                \
+        return systems_solve(handle, NAME_OF("cublas" #P "gelsBatched"),       \
+                             SHAPE(type_, m, n, nrhs, batch), info, 1);        \
     }                                                                          \
-    API cublas##P##trsmBatched(                                                \
-        HANDLE, cublasSideMode_t side, cublasFillMode_t uplo,                  \
-        cublasOperation_t trans, cublasDiagType_t diagonal, int m, int n,      \
-        const T *alpha, const T *const a[], int lda, T *const b[], int ldb,    \
-        int batch)                                                             \
+    API cublas##P##trsmBatched(HANDLE, cublasSideMode_t side,                  \
+                               cublasFillMode_t uplo, cublasOperation_t trans, \
+                               cublasDiagType_t diagonal, int m, int n,        \
+                               const T *alpha, const T *const a[], int lda,    \
+                               T *const b[], int ldb, int batch)               \
     {                                                                          \
-        return cublas_call(handle, NAME_OF("cublas" #P "trsmBatched"),         \
-                           SHAPE(type_, m, n,                                  \
-                                 side == CUBLAS_SIDE_LEFT ? m : n, batch));    \
+        return cublas_call(                                                    \
+            handle, NAME_OF("cublas" #P "trsmBatched"),                        \
+            SHAPE(type_, m, n, side == CUBLAS_SIDE_LEFT ? m : n, batch));      \
     }
 
 FAMILY(S, float, CUDA_R_32F)

@@ -162,8 +162,8 @@ static API place_set(void *ours, const struct place *place, const void *value,
 }
 
 /* Without room for it, *WRITTEN says how much the value takes. */
-static API get(const void *ours, const struct place *place, void *value,
-               size_t bytes, size_t *written)
+static API place_get(const void *ours, const struct place *place, void *value,
+                     size_t bytes, size_t *written)
 {
     if (!ours || !place || !place->bytes || (!bytes && !written))
         return BAD;
@@ -195,10 +195,10 @@ static API get(const void *ours, const struct place *place, void *value,
                                      A attribute, void *value, size_t bytes,   \
                                      size_t *written)                          \
     {                                                                          \
-        return get(lt_get(descriptor, kind),                                   \
-                   (size_t)attribute < COUNT(places) ? &places[attribute]      \
-                                                     : NULL,                   \
-                   value, bytes, written);                                     \
+        return place_get(                                                      \
+            lt_get(descriptor, kind),                                          \
+            (size_t)attribute < COUNT(places) ? &places[attribute] : NULL,     \
+            value, bytes, written);                                            \
     }
 
 KIND(MatrixLayout, LT_LAYOUT, layout_places, cublasLtMatrixLayoutAttribute_t)

@@ -67,7 +67,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute,
     return cudart_result(memsim_attribute(device, (int)attribute, value));
 }
 
-static int get(int device, enum cudaDeviceAttr attribute)
+static int attribute_get(int device, enum cudaDeviceAttr attribute)
 {
     int value = 0;
 
@@ -75,7 +75,7 @@ static int get(int device, enum cudaDeviceAttr attribute)
     return value;
 }
 
-#define GET(name) get(device, cudaDevAttr##name)
+#define GET(name) attribute_get(device, cudaDevAttr##name)
 
 static void properties_limits(struct cudaDeviceProp *p, int device)
 {

@@ -91,7 +91,8 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared,
     return cudaSuccess;
 }
 
-static int launch(const struct kernel *kernel, const struct kernel_launch *l)
+static int kernel_start(const struct kernel *kernel,
+                        const struct kernel_launch *l)
 {
     return kernel ? memsim_kernel_launch(kernel, l)
                   : (int)cudaErrorInvalidDeviceFunction;
@@ -102,7 +103,7 @@ static int launch_cooperative(const struct kernel *kernel,
 {
     int rc = memsim_kernel_cooperative(l);
 
-    return rc ? rc : launch(kernel, l);
+    return rc ? rc : kernel_start(kernel, l);
 }
 
 struct kernel *cudart_kernel(const void *host)
@@ -126,7 +127,7 @@ cudaError_t __cudaLaunchKernel(void *kernel, dim3 grid, dim3 block,
     const struct kernel_launch l =
         cudart_launch(grid, block, arguments, shared, stream);
 
-    return cudart_result(launch(memsim_kernel_of_handle(kernel), &l));
+    return cudart_result(kernel_start(memsim_kernel_of_handle(kernel), &l));
 }
 
 cudaError_t cudaLaunchKernel(const void *host, dim3 grid, dim3 block,
@@ -136,7 +137,7 @@ cudaError_t cudaLaunchKernel(const void *host, dim3 grid, dim3 block,
     const struct kernel_launch l =
         cudart_launch(grid, block, arguments, shared, stream);
 
-    return cudart_result(launch(cudart_kernel(host), &l));
+    return cudart_result(kernel_start(cudart_kernel(host), &l));
 }
 
 cudaError_t cudaLaunchCooperativeKernel(const void *host, dim3 grid, dim3 block,
@@ -170,7 +171,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
 
     ACTIVITY_API(LAUNCH_EX);
     return cudart_result(is_cooperative(config) ? launch_cooperative(kernel, &l)
-                                                : launch(kernel, &l));
+                                                : kernel_start(kernel, &l));
 }
 
 /* The code that a GPU of such a capability runs: PyTorch's wheels are built

@@ -49,8 +49,8 @@ static API size_of(HANDLE, enum sparse_op op, const void *sparse,
     return sparse_size(handle, op, &shape, bytes);
 }
 
-static void forget(HANDLE, const void *address, uint64_t bytes, uint64_t rows,
-                   uint64_t step)
+static void matrix_forget(HANDLE, const void *address, uint64_t bytes,
+                          uint64_t rows, uint64_t step)
 {
     memsim_call_writes(cusparse_get(handle)->stream, (uint64_t)address, bytes,
                        rows, step);
@@ -65,19 +65,20 @@ static void result_forget(HANDLE, const struct sparse *r)
     uint64_t rows = (uint64_t)(by_rows ? r->rows : r->columns);
 
     if (r->format) {
-        forget(handle, r->values, count * bytes, 1, 0);
+        matrix_forget(handle, r->values, count * bytes, 1, 0);
         return;
     }
     for (int i = 0; i < (r->batch > 1 ? r->batch : 1); i++)
-        forget(handle,
-               (const char *)r->values +
-                   (uint64_t)i * (uint64_t)r->batch_stride * bytes,
-               width * bytes, rows, (uint64_t)r->leading * bytes);
+        matrix_forget(handle,
+                      (const char *)r->values +
+                          (uint64_t)i * (uint64_t)r->batch_stride * bytes,
+                      width * bytes, rows, (uint64_t)r->leading * bytes);
 }
 
 /* RESULT: what is written; NULL: nothing that a program reads. */
-static API run(HANDLE, uint32_t name, const void *sparse, const void *dense,
-               cusparseOperation_t op_dense, const void *result)
+static API product_run(HANDLE, uint32_t name, const void *sparse,
+                       const void *dense, cusparseOperation_t op_dense,
+                       const void *result)
 {
     const struct sparse *s = sparse_get(sparse), *d = sparse_get(dense);
 
@@ -96,7 +97,8 @@ static API run(HANDLE, uint32_t name, const void *sparse, const void *dense,
     }
 #define RUN(name, sparse, dense, op_dense, result)                             \
     {                                                                          \
-        return run(handle, NAME_OF(#name), sparse, dense, op_dense, result);   \
+        return product_run(handle, NAME_OF(#name), sparse, dense, op_dense,    \
+                           result);                                            \
     }
 #define AS_IS CUSPARSE_OPERATION_NON_TRANSPOSE
 

@@ -145,7 +145,7 @@ CUresult cuFuncLoad(CUfunction function)
                                          : CUDA_ERROR_INVALID_HANDLE;
 }
 
-static CUresult launch(const void *handle, const struct kernel_launch *l)
+static CUresult kernel_start(const void *handle, const struct kernel_launch *l)
 {
     struct function f;
 
@@ -165,7 +165,7 @@ static CUresult launch_ex(const CUlaunchConfig *c, CUfunction function,
 {
     const struct kernel_launch l = driver_launch(c, arguments);
 
-    return launch(function, &l);
+    return kernel_start(function, &l);
 }
 
 /* EXTRA are packed arguments, of which nothing tells the layout. */

@@ -51,7 +51,7 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 }
 
 /* What HANDLE is: the default streams have no flags and priority 0. */
-static CUresult describe(CUstream handle, struct stream *stream)
+static CUresult stream_describe(CUstream handle, struct stream *stream)
 {
     const struct stream *found = memsim_stream_get(HANDLE(handle));
 
@@ -68,7 +68,7 @@ CUresult cuStreamGetPriority(CUstream handle, int *priority)
 
     struct stream stream;
 
-    NEED(describe(handle, &stream));
+    NEED(stream_describe(handle, &stream));
     *priority = stream.priority;
     return CUDA_SUCCESS;
 }
@@ -79,7 +79,7 @@ CUresult cuStreamGetFlags(CUstream handle, unsigned int *flags)
 
     struct stream stream;
 
-    NEED(describe(handle, &stream));
+    NEED(stream_describe(handle, &stream));
     *flags = stream.flags;
     return CUDA_SUCCESS;
 }
@@ -90,7 +90,7 @@ CUresult cuStreamGetId(CUstream handle, unsigned long long *id)
 
     struct stream stream;
 
-    NEED(describe(handle, &stream));
+    NEED(stream_describe(handle, &stream));
     *id = stream.id;
     return CUDA_SUCCESS;
 }
@@ -101,7 +101,7 @@ CUresult cuStreamGetDevice(CUstream handle, CUdevice *device)
 
     struct stream stream;
 
-    NEED(describe(handle, &stream));
+    NEED(stream_describe(handle, &stream));
     *device = stream.device;
     return CUDA_SUCCESS;
 }
@@ -112,7 +112,7 @@ CUresult cuStreamGetCtx(CUstream handle, CUcontext *context)
 
     struct stream stream;
 
-    NEED(describe(handle, &stream));
+    NEED(stream_describe(handle, &stream));
     *context = driver_context_primary(stream.device);
     return CUDA_SUCCESS;
 }

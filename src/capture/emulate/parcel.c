@@ -128,7 +128,7 @@ static struct item *look_at(struct parcel *p)
     return NULL;
 }
 
-static void *serve(void *unused)
+static void *parcels_serve(void *unused)
 {
     for (;;) {
         uint32_t seen = atomic_load(&posts);
@@ -155,7 +155,7 @@ static void serve_start(void)
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&thread, NULL, serve, NULL))
+    if (pthread_create(&thread, NULL, parcels_serve, NULL))
         memsim_note("no thread for what ranks send each other: they wait for "
                     "ever");
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -103,7 +103,8 @@ static struct exchange exchange_of(const struct call *call, uint64_t share,
 }
 
 /* How many shares of COUNT elements go out and come in. */
-static ncclResult_t run(const struct call *call, int sends, int receives)
+static ncclResult_t collective_run(const struct call *call, int sends,
+                                   int receives)
 {
     struct communicator *c = communicator_get(call->comm);
     uint64_t share = call->count * nccl_type_bytes((int)call->type);
@@ -179,27 +180,27 @@ ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count,
                            ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
                            cudaStream_t stream)
 {
-    return run(CALL("ncclAllReduce", SHAPE_REDUCE, send, receive, count, op,
-                    EXCHANGE_ALL, .uses = USES_REDUCE),
-               1, 1);
+    return collective_run(CALL("ncclAllReduce", SHAPE_REDUCE, send, receive,
+                               count, op, EXCHANGE_ALL, .uses = USES_REDUCE),
+                          1, 1);
 }
 
 ncclResult_t ncclReduce(const void *send, void *receive, size_t count,
                         ncclDataType_t type, ncclRedOp_t op, int root,
                         ncclComm_t comm, cudaStream_t stream)
 {
-    return run(CALL("ncclReduce", SHAPE_REDUCE, send, receive, count, op, root,
-                    .uses = USES_RING),
-               1, 1);
+    return collective_run(CALL("ncclReduce", SHAPE_REDUCE, send, receive, count,
+                               op, root, .uses = USES_RING),
+                          1, 1);
 }
 
 ncclResult_t ncclBroadcast(const void *send, void *receive, size_t count,
                            ncclDataType_t type, int root, ncclComm_t comm,
                            cudaStream_t stream)
 {
-    return run(CALL("ncclBroadcast", SHAPE_BROADCAST, send, receive, count, 0,
-                    root, .uses = USES_RING),
-               1, 1);
+    return collective_run(CALL("ncclBroadcast", SHAPE_BROADCAST, send, receive,
+                               count, 0, root, .uses = USES_RING),
+                          1, 1);
 }
 
 ncclResult_t ncclBcast(void *buffer, size_t count, ncclDataType_t type,
@@ -212,27 +213,29 @@ ncclResult_t ncclAllGather(const void *send, void *receive, size_t count,
                            ncclDataType_t type, ncclComm_t comm,
                            cudaStream_t stream)
 {
-    return run(CALL("ncclAllGather", SHAPE_GATHER, send, receive, count, 0,
-                    EXCHANGE_ALL, .uses = USES_GATHER),
-               1, ranks_of(comm));
+    return collective_run(CALL("ncclAllGather", SHAPE_GATHER, send, receive,
+                               count, 0, EXCHANGE_ALL, .uses = USES_GATHER),
+                          1, ranks_of(comm));
 }
 
 ncclResult_t ncclReduceScatter(const void *send, void *receive, size_t count,
                                ncclDataType_t type, ncclRedOp_t op,
                                ncclComm_t comm, cudaStream_t stream)
 {
-    return run(CALL("ncclReduceScatter", SHAPE_REDUCE_SCATTER, send, receive,
-                    count, op, EXCHANGE_ALL, .uses = USES_GATHER),
-               ranks_of(comm), 1);
+    return collective_run(CALL("ncclReduceScatter", SHAPE_REDUCE_SCATTER, send,
+                               receive, count, op, EXCHANGE_ALL,
+                               .uses = USES_GATHER),
+                          ranks_of(comm), 1);
 }
 
 ncclResult_t ncclAlltoAll(const void *send, void *receive, size_t count,
                           ncclDataType_t type, ncclComm_t comm,
                           cudaStream_t stream)
 {
-    return run(CALL("ncclAlltoAll", SHAPE_ALL_TO_ALL, send, receive, count, 0,
-                    EXCHANGE_ALL, .directions = SENDS | RECEIVES, .peer = -1),
-               ranks_of(comm), ranks_of(comm));
+    return collective_run(CALL("ncclAlltoAll", SHAPE_ALL_TO_ALL, send, receive,
+                               count, 0, EXCHANGE_ALL,
+                               .directions = SENDS | RECEIVES, .peer = -1),
+                          ranks_of(comm), ranks_of(comm));
 }
 
 ncclResult_t ncclGather(const void *send, void *receive, size_t count,
@@ -241,10 +244,11 @@ ncclResult_t ncclGather(const void *send, void *receive, size_t count,
 {
     bool is_root = rank_of(comm) == root;
 
-    return run(CALL("ncclGather", SHAPE_GATHER, send, receive, count, 0, root,
-                    .directions = is_root ? RECEIVES : SENDS,
-                    .peer = is_root ? -1 : root),
-               1, ranks_of(comm));
+    return collective_run(CALL("ncclGather", SHAPE_GATHER, send, receive, count,
+                               0, root,
+                               .directions = is_root ? RECEIVES : SENDS,
+                               .peer = is_root ? -1 : root),
+                          1, ranks_of(comm));
 }
 
 ncclResult_t ncclScatter(const void *send, void *receive, size_t count,
@@ -253,26 +257,27 @@ ncclResult_t ncclScatter(const void *send, void *receive, size_t count,
 {
     bool is_root = rank_of(comm) == root;
 
-    return run(CALL("ncclScatter", SHAPE_SCATTER, send, receive, count, 0, root,
-                    .directions = is_root ? SENDS : RECEIVES,
-                    .peer = is_root ? -1 : root),
-               ranks_of(comm), 1);
+    return collective_run(CALL("ncclScatter", SHAPE_SCATTER, send, receive,
+                               count, 0, root,
+                               .directions = is_root ? SENDS : RECEIVES,
+                               .peer = is_root ? -1 : root),
+                          ranks_of(comm), 1);
 }
 
 ncclResult_t ncclSend(const void *send, size_t count, ncclDataType_t type,
                       int peer, ncclComm_t comm, cudaStream_t stream)
 {
-    return run(CALL("ncclSend", SHAPE_SEND, send, NULL, count, 0, peer,
-                    .directions = SENDS, .peer = peer),
-               1, 0);
+    return collective_run(CALL("ncclSend", SHAPE_SEND, send, NULL, count, 0,
+                               peer, .directions = SENDS, .peer = peer),
+                          1, 0);
 }
 
 ncclResult_t ncclRecv(void *receive, size_t count, ncclDataType_t type,
                       int peer, ncclComm_t comm, cudaStream_t stream)
 {
-    return run(CALL("ncclRecv", SHAPE_RECEIVE, NULL, receive, count, 0, peer,
-                    .directions = RECEIVES, .peer = peer),
-               0, 1);
+    return collective_run(CALL("ncclRecv", SHAPE_RECEIVE, NULL, receive, count,
+                               0, peer, .directions = RECEIVES, .peer = peer),
+                          0, 1);
 }
 
 ncclResult_t ncclGroupStart(void)

@@ -278,7 +278,7 @@ static void kinds_disable(void)
         cupti.cuptiActivityDisable(kinds[i]);
 }
 
-static void finish(void)
+static void activity_finish(void)
 {
     if (!is_on || owner != getpid())
         return;
@@ -328,7 +328,7 @@ static void begin(void)
     clocks_compare();
     owner = getpid();
     is_on = true;
-    atexit(finish); /* before the driver's own end */
+    atexit(activity_finish); /* before the driver's own end */
 }
 
 void activity_begin(void)
@@ -360,12 +360,12 @@ cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
     if (is_on) {
         memsim_note("the program uses CUPTI itself, as torch.profiler does: "
                     "there are no device times from there on");
-        finish();
+        activity_finish();
     }
     return REAL_FUNCTION(cuptiActivityRegisterCallbacks)(request, complete);
 }
 
-static struct process_hook hook = {.at_end = finish};
+static struct process_hook hook = {.at_end = activity_finish};
 
 __attribute__((constructor)) static void activity_hook(void)
 {

@@ -31,7 +31,7 @@ void *map_get(const struct map *map, uint64_t key)
     return map->capacity ? slot_find(map, key)->value : NULL;
 }
 
-static void grow(struct map *map)
+static void map_grow(struct map *map)
 {
     struct map old = *map;
 
@@ -46,7 +46,7 @@ static void grow(struct map *map)
 void *map_put(struct map *map, uint64_t key, void *value)
 {
     if (map->count * 2 >= map->capacity)
-        grow(map);
+        map_grow(map);
     struct map_slot *slot = slot_find(map, key);
     void *old = slot->value;
     if (!old)

@@ -459,7 +459,7 @@ static int check_memory(struct machine *m)
     return pickle_fail(m, "too many values for a file of this size");
 }
 
-static int run(struct machine *m)
+static int pickle_run(struct machine *m)
 {
     while (!m->stopped) {
         m->opcode_at = m->at;
@@ -483,7 +483,7 @@ struct pickle *pickle_parse(const void *data, size_t bytes, const char *origin,
                         .origin = origin,
                         .err = err,
                         .pickle = xcalloc(1, sizeof *m.pickle)};
-    int rc = run(&m);
+    int rc = pickle_run(&m);
 
     free(m.stack.values);
     free(m.memo.values);

@@ -55,7 +55,7 @@ struct trace_kept *trace_kept_create(size_t most_bytes)
     return k;
 }
 
-static void drop(struct trace_kept *k)
+static void kept_drop(struct trace_kept *k)
 {
     for (size_t i = 0; i < k->entry_count; i++)
         free(k->entries[i]);
@@ -70,7 +70,7 @@ static void drop(struct trace_kept *k)
 void trace_kept_destroy(struct trace_kept *k)
 {
     if (k)
-        drop(k);
+        kept_drop(k);
     free(k);
 }
 
@@ -178,7 +178,7 @@ static void word_put(struct block *b, uint64_t value)
     b->bytes[b->used++] = (unsigned char)value;
 }
 
-static uint64_t get(const struct block *b, size_t *at)
+static uint64_t word_get(const struct block *b, size_t *at)
 {
     uint64_t value = 0;
 
@@ -227,7 +227,7 @@ void trace_kept_add(struct trace_kept *k, const struct trace_item *item)
     k->thread = item->head.thread;
     k->next_ordinal = item->ordinal + 1;
     if (k->bytes > k->most_bytes)
-        drop(k);
+        kept_drop(k);
 }
 
 static void item_set(const struct entry *e, struct trace_kept_cursor *c,
@@ -259,12 +259,12 @@ bool trace_kept_next(const struct trace_kept *k, struct trace_kept_cursor *c,
     if (c->block >= k->block_count)
         return false;
     const struct block *b = k->blocks[c->block];
-    uint64_t head = get(b, &c->at);
-    c->time_ns += get(b, &c->at);
+    uint64_t head = word_get(b, &c->at);
+    c->time_ns += word_get(b, &c->at);
     if (head & HAS_THREAD)
-        c->thread = (uint32_t)get(b, &c->at);
+        c->thread = (uint32_t)word_get(b, &c->at);
     if (head & HAS_ORDINAL)
-        c->ordinal += get(b, &c->at);
+        c->ordinal += word_get(b, &c->at);
     item_set(k->entries[head >> FLAG_BITS], c, item);
     return true;
 }

@@ -21,14 +21,14 @@ struct editing {
     const cJSON *places;
 };
 
-static const cJSON *get(const cJSON *object, const char *name)
+static const cJSON *member_get(const cJSON *object, const char *name)
 {
     return cJSON_GetObjectItemCaseSensitive(object, name);
 }
 
 static const char *get_text(const cJSON *object, const char *name)
 {
-    const char *text = cJSON_GetStringValue(get(object, name));
+    const char *text = cJSON_GetStringValue(member_get(object, name));
 
     return text ? text : "";
 }
@@ -42,7 +42,7 @@ static int number_at(const cJSON *array, int index)
 
 static struct span get_span(const cJSON *part)
 {
-    const cJSON *at = get(part, "at");
+    const cJSON *at = member_get(part, "at");
 
     return (struct span){number_at(at, 0), number_at(at, 1), number_at(at, 2),
                          number_at(at, 3)};
@@ -83,7 +83,8 @@ static void write_arguments(const cJSON *place, FILE *out)
     const cJSON *argument;
     const char *glue = "";
 
-    cJSON_ArrayForEach(argument, get(place, "arguments")) {
+    cJSON_ArrayForEach(argument, member_get(place, "arguments"))
+    {
         fprintf(out, "%s%s", glue, get_text(argument, "text"));
         glue = ", ";
     }
@@ -107,7 +108,7 @@ static char *expand(const char *text, const cJSON *place, const char *list)
         if (!strcmp(name, "arguments"))
             write_arguments(place, out);
         else if (!strcmp(name, "function"))
-            fputs(get_text(get(place, name), "text"), out);
+            fputs(get_text(member_get(place, name), "text"), out);
         else if (!strcmp(name, "list"))
             fputs(list, out);
         else
@@ -134,7 +135,8 @@ static void add_argument(struct editing *e, const cJSON *place,
     const cJSON *found, *last = NULL;
     struct span at = get_span(place);
 
-    cJSON_ArrayForEach(found, get(place, "arguments")) {
+    cJSON_ArrayForEach(found, member_get(place, "arguments"))
+    {
         last = found;
         if (!names(argument, get_text(found, "name")))
             continue;
@@ -170,10 +172,11 @@ static void add_line(struct editing *e, const cJSON *place, int line,
 static int add_edit(struct editing *e, const struct edit_rule *rule,
                     const cJSON *place, const char *list)
 {
-    const cJSON *statement = get(place, "statement");
+    const cJSON *statement = member_get(place, "statement");
     int rc = 0;
 
-    if (!place || (strstr(rule->text, "{model}") && !get(place, "model")))
+    if (!place ||
+        (strstr(rule->text, "{model}") && !member_get(place, "model")))
         return -1;
     char *text = expand(rule->text, place, list);
     switch (rule->kind) {
@@ -182,8 +185,8 @@ static int add_edit(struct editing *e, const struct edit_rule *rule,
                  text);
         break;
     case EDIT_FUNCTION:
-        edit_add(e, "call", place, get_span(get(place, "function")),
-                 get_text(get(place, "function"), "text"), text);
+        edit_add(e, "call", place, get_span(member_get(place, "function")),
+                 get_text(member_get(place, "function"), "text"), text);
         break;
     case EDIT_ARGUMENT:
         add_argument(e, place, text);
@@ -217,7 +220,7 @@ static int apply_rule(struct editing *e, const struct edit_rule *rule,
 {
     const struct module_lists *lists = &e->c->lists;
     const cJSON *place = advice_place(e->places, rule->role, NULL);
-    bool by_list = place && get(place, "list") && change->checkpoint;
+    bool by_list = place && member_get(place, "list") && change->checkpoint;
     int rc = 0;
 
     if (!by_list && !strstr(rule->text, "{list}"))
@@ -237,7 +240,8 @@ static bool has_any(const cJSON *place, const char *names)
 {
     const cJSON *argument;
 
-    cJSON_ArrayForEach(argument, get(place, "arguments")) {
+    cJSON_ArrayForEach(argument, member_get(place, "arguments"))
+    {
         char *name = xasprintf(" %s ", get_text(argument, "name"));
         bool found = names && name[2] && strstr(names, name);
 
@@ -263,7 +267,7 @@ static int apply(struct editing *e, const struct change *change,
     if (rc || !way.import)
         return rc;
     char *text = xasprintf("import %s", way.import);
-    add_line(e, place, get(place, "top")->valueint, 0, text);
+    add_line(e, place, member_get(place, "top")->valueint, 0, text);
     free(text);
     return 0;
 }

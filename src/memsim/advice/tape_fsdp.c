@@ -86,7 +86,7 @@ static uint64_t block_take(struct sharding *s, uint32_t like, uint64_t bytes,
     return name;
 }
 
-static void give(struct sharding *s, uint32_t like, uint64_t *name)
+static void block_give(struct sharding *s, uint32_t like, uint64_t *name)
 {
     if (*name)
         tape_add_call(s->to, &s->from->items[like], &s->from->items[s->at],
@@ -107,10 +107,10 @@ static void wait(struct sharding *s, struct unit *u, bool forward)
 {
     if (!u->flat)
         return;
-    give(s, s->flat_of, &s->flat);
+    block_give(s, s->flat_of, &s->flat);
     u->full = block_take(s, u->parameter, u->bytes, 0);
     if (!forward) {
-        give(s, u->parameter, &u->flat);
+        block_give(s, u->parameter, &u->flat);
         return;
     }
     s->flat = u->flat;
@@ -130,7 +130,7 @@ static void forward_end(struct sharding *s, uint32_t unit)
 {
     struct unit *u = &s->units[unit];
 
-    give(s, u->parameter, &u->full);
+    block_give(s, u->parameter, &u->full);
     u->before = s->last;
     s->last = unit + 1;
 }
@@ -140,7 +140,7 @@ static void scatter(struct sharding *s, struct unit *u)
 {
     uint32_t like = u->gradients - 1;
 
-    give(s, s->scattered_of, &s->scattered);
+    block_give(s, s->scattered_of, &s->scattered);
     s->scattered = block_take(s, like, u->gradient_bytes, 0);
     s->scattered_of = like;
     xgrow(&s->parts, s->part_count, &s->part_capacity, sizeof *s->parts);
@@ -151,7 +151,7 @@ static void scatter(struct sharding *s, struct unit *u)
 
         if (s->blocks[i - 1].gone)
             continue;
-        give(s, i - 1, &name);
+        block_give(s, i - 1, &name);
         s->blocks[i - 1].part = (uint32_t)s->part_count;
         part->left++;
     }
@@ -169,7 +169,7 @@ static void backward_end(struct sharding *s)
     s->current = 0;
     if (!u)
         return;
-    give(s, u->parameter, &u->full);
+    block_give(s, u->parameter, &u->full);
     if (u->gradients)
         scatter(s, u);
 }
@@ -200,9 +200,9 @@ static void backward_finish(struct sharding *s)
     backward_end(s);
     s->current = 1;
     backward_end(s);
-    give(s, s->scattered_of, &s->scattered);
+    block_give(s, s->scattered_of, &s->scattered);
     for (size_t i = 0; i < s->lists->modules; i++)
-        give(s, s->units[i].parameter, &s->units[i].flat);
+        block_give(s, s->units[i].parameter, &s->units[i].flat);
 }
 
 /* --- the recorded calls --------------------------------------------------- */
@@ -248,7 +248,7 @@ static void copy_freed(struct sharding *s, bool done)
         struct part *part = &s->parts[b->part - 1];
 
         if (!--part->left)
-            give(s, taken, &part->name);
+            block_give(s, taken, &part->name);
     } else if (!b->part && !(b->gone && !is_gradient(s, taken))) {
         tape_add(s->to, &s->from->items[s->at]);
         b->gone = is_gradient(s, taken);

@@ -263,8 +263,9 @@ static inline void request_init(struct alloc *a, struct alloc_request *r,
                       owner->flags & ALLOC_POOL_OWN_ALLOCATOR);
 }
 
-static struct alloc_block *serve(struct alloc *a, struct alloc_private *pool,
-                                 uint64_t bytes, uint64_t stream)
+static struct alloc_block *request_serve(struct alloc *a,
+                                         struct alloc_private *pool,
+                                         uint64_t bytes, uint64_t stream)
 {
     struct alloc_request r;
 
@@ -287,14 +288,14 @@ static struct alloc_block *serve(struct alloc *a, struct alloc_private *pool,
 struct alloc_block *alloc_malloc(struct alloc *a, uint64_t bytes,
                                  uint64_t stream)
 {
-    return serve(a, NULL, bytes, stream);
+    return request_serve(a, NULL, bytes, stream);
 }
 
 struct alloc_block *alloc_malloc_from(struct alloc *a,
                                       struct alloc_pool_id pool, uint64_t bytes,
                                       uint64_t stream)
 {
-    return serve(a, alloc_pool_obtain(a, pool), bytes, stream);
+    return request_serve(a, alloc_pool_obtain(a, pool), bytes, stream);
 }
 
 bool alloc_is_cached(struct alloc *a, struct alloc_pool_id pool, uint64_t bytes,

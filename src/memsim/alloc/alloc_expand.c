@@ -23,8 +23,8 @@ static bool has_room(const struct alloc_block *b, uint64_t bytes)
 }
 
 /* Reserves a segment, 1 1/8 of the GPU's memory (ExpandableSegment). */
-static struct alloc_block *reserve(struct alloc *a,
-                                   const struct alloc_request *r)
+static struct alloc_block *segment_reserve(struct alloc *a,
+                                           const struct alloc_request *r)
 {
     uint64_t chunk_bytes =
         r->shelf->pool->small ? SMALL_SEGMENT : a->conf.large_segment_bytes;
@@ -54,7 +54,7 @@ static struct alloc_block *find_room(struct alloc *a,
         if (has_room(b, r->bytes))
             return b;
     }
-    return reserve(a, r);
+    return segment_reserve(a, r);
 }
 
 static bool map_chunks(struct alloc *a, uint64_t address, uint64_t bytes,

@@ -24,7 +24,7 @@ static size_t bucket_of(const struct alloc_order *o,
                     (64 - o->buckets_log2));
 }
 
-static void grow(struct alloc_order *o)
+static void order_grow(struct alloc_order *o)
 {
     struct alloc_place *old = o->places;
     size_t old_count = o->place_count;
@@ -50,7 +50,7 @@ void alloc_order_insert(struct alloc_order *o, struct alloc_private *pool)
     struct alloc_place in = {pool, 0}, *at, *first = NULL;
 
     if (2 * (o->count + 1) > o->buckets)
-        grow(o);
+        order_grow(o);
     for (at = &o->places[bucket_of(o, pool)]; at->pool; at++) {
         if (at->distance < in.distance) {
             struct alloc_place out = *at;
@@ -63,7 +63,7 @@ void alloc_order_insert(struct alloc_order *o, struct alloc_private *pool)
             continue;
         if (first)
             first->pool = in.pool;
-        grow(o);
+        order_grow(o);
         alloc_order_insert(o, pool);
         return;
     }

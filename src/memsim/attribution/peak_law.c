@@ -67,7 +67,7 @@ static unsigned count_lengths(const struct peak_law_points *p,
 
 /* Solves the N equations of M, in place, by Gauss's elimination; the last
  * column is the right side. False: they have no one solution. */
-static bool solve(unsigned n, double m[DEGREES + 1][DEGREES + 2])
+static bool equations_solve(unsigned n, double m[DEGREES + 1][DEGREES + 2])
 {
     for (unsigned i = 0; i < n; i++) {
         if (fabs(m[i][i]) < 1e-9)
@@ -99,7 +99,7 @@ static bool fit(const struct peak_law_points *p, struct peak_law *law)
             m[row][n] += pow(x, row) * (double)p->peak[i];
         }
     }
-    if (!solve(n, m))
+    if (!equations_solve(n, m))
         return false;
     law->constant = m[0][n];
     law->linear = m[1][n] / scale;

@@ -309,7 +309,7 @@ static bool passes_find(struct buckets *b)
 
 /* --- taking them out ------------------------------------------------------ */
 
-static void drop(struct rewrite *w, size_t record)
+static void record_drop(struct rewrite *w, size_t record)
 {
     rewrite_add(w, &(struct edit){EDIT_DROP, record, record + 1, 0, 0, 0, 0});
 }
@@ -321,9 +321,9 @@ static void pass_drop(struct rewrite *w, const struct pass *pass)
     for (size_t i = 0; i < pass->count; i++) {
         const struct group *group = &pass->groups[i];
         for (size_t k = 0; k < group->count; k++)
-            drop(w, group->records[k]);
+            record_drop(w, group->records[k]);
         if (i)
-            drop(w, group->wait);
+            record_drop(w, group->wait);
     }
 }
 

@@ -47,7 +47,7 @@ struct cut {
     struct list_launch now;
 };
 
-static void launch(struct cut *c)
+static void launch_add(struct cut *c)
 {
     xgrow(&c->all, c->count, &c->capacity, sizeof *c->all);
     c->all[c->count++] = c->now;
@@ -68,7 +68,7 @@ static void add_tensor(struct cut *c, uint64_t elements,
             last ? elements - i * CHUNK_ELEMENTS : CHUNK_ELEMENTS;
         if ((last && c->now.tensors == room->tensors) ||
             c->now.blocks == room->blocks)
-            launch(c);
+            launch_add(c);
     }
 }
 
@@ -80,7 +80,7 @@ size_t list_cut(const uint64_t *sizes, size_t count,
     for (size_t i = 0; i < count; i++)
         add_tensor(&c, sizes[i], room);
     if (c.now.blocks)
-        launch(&c);
+        launch_add(&c);
     *all = c.all;
     return c.count;
 }

@@ -324,7 +324,7 @@ static void segment_look(struct attribution *a,
         block_look(a, &g->blocks[i], frames);
 }
 
-static void look(void *context, const struct snapshot *at)
+static void history_look(void *context, const struct snapshot *at)
 {
     const struct looker *l = context;
 
@@ -347,7 +347,7 @@ struct attribution *replay_history_make(const struct recording *rec,
     int rc = recording_follow(rec, &listener, err);
     lives_conclude(&m);
     if (!rc && device == rec->whatif.device)
-        rc = recording_blocks(rec, look, &looker, err);
+        rc = recording_blocks(rec, history_look, &looker, err);
     timeline_fini(&m.timeline);
     map_fini(&m.live);
     map_fini(&m.stacks);

@@ -17,7 +17,7 @@
 
 #define GENERATIONS 8 /* of forks below a rank */
 
-static uint64_t load(const session_u64 *value)
+static uint64_t value_load(const session_u64 *value)
 {
     return atomic_load_explicit(value, memory_order_relaxed);
 }
@@ -89,14 +89,15 @@ static struct result_host *host_get(struct result *r, const struct session *s,
 /* A process that became another program by exec has two entries. */
 static void host_merge(struct result_host *h, const struct session_host *from)
 {
-    uint64_t peak = load(&from->peak), own = load(&from->own);
+    uint64_t peak = value_load(&from->peak), own = value_load(&from->own);
 
     h->peak_bytes = maximum(h->peak_bytes, peak > own ? peak - own : 0);
     for (int i = 0; i < SESSION_HOST_KINDS; i++)
-        h->high_bytes[i] = maximum(h->high_bytes[i], load(&from->high[i]));
+        h->high_bytes[i] =
+            maximum(h->high_bytes[i], value_load(&from->high[i]));
     for (int i = 0; i < RESULT_HOST_STATES; i++)
         h->state_bytes[i] =
-            maximum(h->state_bytes[i], load(&from->state_bytes[i]));
+            maximum(h->state_bytes[i], value_load(&from->state_bytes[i]));
 }
 
 static int host_compare(const void *one, const void *other)
@@ -114,7 +115,7 @@ static int host_compare(const void *one, const void *other)
 
 static void hosts_collect(struct result *r, const struct session *s)
 {
-    uint64_t shm_peak = load(&s->shm_peak);
+    uint64_t shm_peak = value_load(&s->shm_peak);
 
     r->host_limit_bytes = s->host_limit_bytes;
     r->host_ranks = s->world_size;

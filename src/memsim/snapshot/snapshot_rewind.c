@@ -204,7 +204,7 @@ static int (*const undo[])(struct rewinder *, const struct snapshot_event *) = {
 };
 
 /* What is there at the end. */
-static int start(struct rewinder *w, const struct snapshot *s)
+static int rewind_start(struct rewinder *w, const struct snapshot *s)
 {
     for (size_t i = 0; i < s->segment_count; i++) {
         struct snapshot_segment g = s->segments[i];
@@ -336,7 +336,7 @@ int snapshot_rewind(const struct snapshot *s, unsigned device,
 
     *result = (struct snapshot){0};
     w.event = t->count;
-    int rc = start(&w, s);
+    int rc = rewind_start(&w, s);
     if (!rc)
         rc = rewind_events(&w, t);
     if (!rc)

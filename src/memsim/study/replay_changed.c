@@ -147,7 +147,7 @@ static int traces_change(struct changing *g, const struct run *run,
 }
 
 /* "6 layers (blocks) in place of 4" */
-static char *describe(const struct changing *g)
+static char *change_describe(const struct changing *g)
 {
     const struct job_change *c = g->change;
 
@@ -310,10 +310,11 @@ static int change_and_play(const struct replay_profile *p, struct changing *g,
         return -1;
     int rc = traces_change(g, p->run, scratch.path, err);
     if (!rc)
-        rc = replay_profile_changed(
-            p,
-            &(struct replay_made){scratch.path, describe(g), note_change, g},
-            r, err);
+        rc = replay_profile_changed(p,
+                                    &(struct replay_made){scratch.path,
+                                                          change_describe(g),
+                                                          note_change, g},
+                                    r, err);
     scratch_remove(&scratch);
     return rc;
 }

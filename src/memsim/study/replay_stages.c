@@ -54,7 +54,7 @@ static char *layers_text(const struct stages_report *r)
 }
 
 /* "4 stages (2+2+2+2 layers of blocks) on 4 ranks, 1f1b, 8 microbatches" */
-static char *describe(const struct stages_report *r)
+static char *stages_describe(const struct stages_report *r)
 {
     char *layers = layers_text(r);
     char *text =
@@ -190,7 +190,7 @@ static int replicas_make(const struct replay_profile *p, const char *folder,
 static char *describe_all(const struct replay_profile *p,
                           const struct made *made)
 {
-    char *stages = describe(&made->stages);
+    char *stages = stages_describe(&made->stages);
     char *text =
         made->replicas.steps
             ? xasprintf("%s, of each %" PRIu32 " under DistributedDataParallel",

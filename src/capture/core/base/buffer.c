@@ -9,7 +9,7 @@
 #define FIRST_BYTES 4096
 #define PRINT_BYTES 4096 /* at a time, at most */
 
-static bool grow(struct buffer *buffer, size_t bytes)
+static bool buffer_grow(struct buffer *buffer, size_t bytes)
 {
     size_t room = buffer->room ? buffer->room : FIRST_BYTES;
 
@@ -31,7 +31,7 @@ static bool grow(struct buffer *buffer, size_t bytes)
 bool memsim_buffer_append(struct buffer *buffer, const void *bytes,
                           size_t count)
 {
-    if (!grow(buffer, buffer->used + count + 1))
+    if (!buffer_grow(buffer, buffer->used + count + 1))
         return false;
     memcpy(buffer->bytes + buffer->used, bytes, count);
     buffer->used += count;

@@ -13,7 +13,7 @@
 
 #define KEEP_BYTES (UINT64_C(1) << 32)
 
-static void *reserve(uint64_t want, uint64_t bytes, int protection)
+static void *address_reserve(uint64_t want, uint64_t bytes, int protection)
 {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void *p = MAP_FAILED;
@@ -34,7 +34,7 @@ static _Atomic uint32_t reserved_count;
 
 void *memsim_pages_reserve(uint64_t want, uint64_t bytes)
 {
-    void *p = reserve(want, bytes, PROT_READ | PROT_WRITE);
+    void *p = address_reserve(want, bytes, PROT_READ | PROT_WRITE);
     uint32_t i = p ? atomic_fetch_add(&reserved_count, 1) : UINT32_MAX;
 
     if (i < sizeof reserved / sizeof *reserved) {
@@ -54,7 +54,7 @@ bool pages_reserved(uint64_t start, uint64_t past)
 
 void *pages_reserve_untouchable(uint64_t want, uint64_t bytes)
 {
-    return reserve(want, bytes, PROT_NONE);
+    return address_reserve(want, bytes, PROT_NONE);
 }
 
 void *memsim_pages_keep(size_t bytes)

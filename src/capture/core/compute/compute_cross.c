@@ -14,7 +14,8 @@ struct cross {
 };
 
 /* Number K of the input I. */
-static long double load(const struct cross *v, int i, uint64_t k, bool *known)
+static long double cross_load(const struct cross *v, int i, uint64_t k,
+                              bool *known)
 {
     long double x;
 
@@ -30,12 +31,12 @@ static void cross(const struct cross *v)
     for (uint64_t k = 0; k < 3; k++)
         out[k] = number_sum(
             v->type,
-            number_product(v->type, load(v, 1, k + 1, &known[k]),
-                           load(v, 2, k + 2, &known[k])),
-            number_product(
-                v->type, -1,
-                number_product(v->type, load(v, 1, k + 2, &known[k]),
-                               load(v, 2, k + 1, &known[k]))));
+            number_product(v->type, cross_load(v, 1, k + 1, &known[k]),
+                           cross_load(v, 2, k + 2, &known[k])),
+            number_product(v->type, -1,
+                           number_product(v->type,
+                                          cross_load(v, 1, k + 2, &known[k]),
+                                          cross_load(v, 2, k + 1, &known[k]))));
     for (uint64_t k = 0; k < 3; k++)
         compute_store(v->type, v->addresses[0] + k * v->steps[0], out[k],
                       known[k]);

@@ -20,7 +20,7 @@ static struct blocks_window {
 } windows[SESSION_DEVICES + 1];
 static int window_count; /* one more than the highest one placed */
 
-static uint64_t load(const uint64_t *word)
+static uint64_t word_load(const uint64_t *word)
 {
     return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
@@ -29,12 +29,12 @@ static void mark(struct marks *m, uint64_t unit, bool set)
 {
     uint64_t word = unit / WORD, bit = UINT64_C(1) << unit % WORD;
     uint64_t some = UINT64_C(1) << word % WORD;
-    uint64_t now = set ? load(&m->words[word]) | bit
-                       : load(&m->words[word]) & ~bit;
+    uint64_t now = set ? word_load(&m->words[word]) | bit
+                       : word_load(&m->words[word]) & ~bit;
 
     __atomic_store_n(&m->words[word], now, __ATOMIC_RELAXED);
-    now = now ? load(&m->some[word / WORD]) | some
-              : load(&m->some[word / WORD]) & ~some;
+    now = now ? word_load(&m->some[word / WORD]) | some
+              : word_load(&m->some[word / WORD]) & ~some;
     __atomic_store_n(&m->some[word / WORD], now, __ATOMIC_RELAXED);
 }
 
@@ -61,7 +61,7 @@ static bool last_before(const uint64_t *words, uint64_t *at)
 {
     uint64_t word = *at / WORD, in_word = *at % WORD;
 
-    while (!last_in(load(&words[word]), &in_word)) {
+    while (!last_in(word_load(&words[word]), &in_word)) {
         if (!word--)
             return false;
         in_word = WORD - 1;
@@ -74,7 +74,7 @@ static bool first_behind(const uint64_t *words, uint64_t count, uint64_t *at)
 {
     uint64_t word = *at / WORD, in_word = *at % WORD;
 
-    while (!first_in(load(&words[word]), &in_word)) {
+    while (!first_in(word_load(&words[word]), &in_word)) {
         if (++word == count)
             return false;
         in_word = 0;
@@ -89,11 +89,11 @@ static bool mark_before(const struct marks *m, uint64_t *unit)
 {
     uint64_t word = *unit / WORD, in_word = *unit % WORD;
 
-    if (!last_in(load(&m->words[word]), &in_word)) {
+    if (!last_in(word_load(&m->words[word]), &in_word)) {
         if (!word-- || !last_before(m->some, &word))
             return false;
         in_word = WORD - 1;
-        if (!last_in(load(&m->words[word]), &in_word))
+        if (!last_in(word_load(&m->words[word]), &in_word))
             return false; /* it has been taken back meanwhile */
     }
     *unit = word * WORD + in_word;
@@ -104,11 +104,11 @@ static bool mark_behind(const struct marks *m, uint64_t words, uint64_t *unit)
 {
     uint64_t word = *unit / WORD, in_word = *unit % WORD;
 
-    if (!first_in(load(&m->words[word]), &in_word)) {
+    if (!first_in(word_load(&m->words[word]), &in_word)) {
         if (++word == words || !first_behind(m->some, words / WORD, &word))
             return false;
         in_word = 0;
-        if (!first_in(load(&m->words[word]), &in_word))
+        if (!first_in(word_load(&m->words[word]), &in_word))
             return false;
     }
     *unit = word * WORD + in_word;

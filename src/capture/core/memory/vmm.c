@@ -91,7 +91,7 @@ static struct reservation *reservation_take(uint64_t bytes, uint64_t alignment)
     return r;
 }
 
-static int reserve(uint64_t bytes, uint64_t alignment, uint64_t *address)
+static int range_reserve(uint64_t bytes, uint64_t alignment, uint64_t *address)
 {
     int rc = window_place();
     struct reservation *r = rc ? NULL : reservation_take(bytes, alignment);
@@ -114,7 +114,7 @@ int memsim_vmm_reserve(uint64_t bytes, uint64_t alignment, uint64_t want,
     if (align < VMM_GRANULE_BYTES)
         align = VMM_GRANULE_BYTES;
     core_lock(LOCK_DEVICE);
-    int rc = reserve(bytes, align, address);
+    int rc = range_reserve(bytes, align, address);
     core_unlock(LOCK_DEVICE);
     return rc;
 }

@@ -41,7 +41,7 @@ uint64_t memsim_activity_calls(void)
     return calls;
 }
 
-static void keep(const struct activity *a)
+static void activity_keep(const struct activity *a)
 {
     if (count == ACTIVITIES_MAX) {
         lost++;
@@ -73,7 +73,7 @@ static void tags_put(const struct activity *call)
             continue;
         a.tag_kind = kind;
         a.tag = mine.tags[kind][(depth < DEPTH_MAX ? depth : DEPTH_MAX) - 1];
-        keep(&a);
+        activity_keep(&a);
     }
 }
 
@@ -99,7 +99,7 @@ static void activity_put(struct activity *a)
         return;
     if (a->what == ACTIVITY_CALL)
         tags_put(a);
-    keep(a);
+    activity_keep(a);
 }
 
 static void forked(void)

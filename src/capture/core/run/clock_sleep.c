@@ -222,7 +222,7 @@ static void wake(struct sleeper *s)
 }
 
 /* Gives up S, which does not wake. */
-static void drop(struct sleeper *s, uint32_t waits)
+static void sleeper_drop(struct sleeper *s, uint32_t waits)
 {
     core_lock(LOCK_SLEEP);
     if (s->waits == waits)
@@ -321,7 +321,7 @@ static void settle(struct sleeper *s, uint32_t waits)
         if (left && !s->brief && !runs(s->thread))
             return;
     }
-    drop(s, waits);
+    sleeper_drop(s, waits);
 }
 
 /* --- a jump --------------------------------------------------------------- */
@@ -342,7 +342,7 @@ static struct sleeper *next_wake(uint64_t end_ns, uint32_t *waits)
     return s;
 }
 
-static void serve(void)
+static void sleepers_serve(void)
 {
     const uint64_t start_ns = clock_host(CLOCK_MONOTONIC);
     struct sleeper *s;
@@ -377,7 +377,7 @@ void clock_sleep_serve(void)
 
     while (clock_is_stopped()) {
         if (serve_begin(&other)) {
-            serve();
+            sleepers_serve();
             serve_end();
         } else {
             raw_futex(&server, FUTEX_WAIT_PRIVATE, other, NULL);

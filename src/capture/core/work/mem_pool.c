@@ -424,7 +424,7 @@ static void range_merge(struct range *below, struct range *above)
     range_drop(above);
 }
 
-static void give(struct range *range, uint64_t stream)
+static void range_give(struct range *range, uint64_t stream)
 {
     struct pool *pool = range->pool;
 
@@ -453,7 +453,7 @@ int memsim_pool_free(uint64_t address, uint64_t stream)
     core_lock(LOCK_POOL);
     struct range *range = used_take(address);
     if (range)
-        give(range, stream);
+        range_give(range, stream);
     core_unlock(LOCK_POOL);
     return range ? CORE_OK : CORE_INVALID_VALUE;
 }

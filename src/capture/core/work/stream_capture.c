@@ -146,7 +146,7 @@ static int end_status(const struct capture *capture,
     return is_joined(capture) ? CORE_OK : CORE_CAPTURE_UNJOINED;
 }
 
-static void finish(struct capture *capture)
+static void capture_finish(struct capture *capture)
 {
     for (uint32_t i = 0; i < capture->member_count; i++)
         if (capture->members[i].stream)
@@ -173,7 +173,7 @@ int memsim_capture_end(uint64_t handle, uint64_t *graph)
     bool over = capture && rc != CORE_CAPTURE_WRONG_THREAD;
     if (over) {
         capture->status = rc ? CAPTURE_INVALIDATED : CAPTURE_ACTIVE;
-        finish(capture);
+        capture_finish(capture);
     }
     core_unlock(LOCK_GRAPH);
     if (!rc)
