@@ -14,6 +14,7 @@
 
 #include "common/trace/op_trace.h"
 #include "common/trace/step.h"
+#include "timeline/host_busy.h"
 
 struct host_times {
     bool *typical;    /* of each step: its times are the least ones */
@@ -22,6 +23,7 @@ struct host_times {
     size_t steps;     /* of which they are the least; 0: nothing is cleaned */
     double spread;    /* how much longer the median of these is than the least:
                          0.2 is 20% */
+    struct host_busy busy; /* while they ran; set by who makes the times */
     uint64_t after;   /* from the last call to the step's end */
     bool dropped;     /* too many calls: nothing is cleaned */
 };

@@ -2,6 +2,7 @@
 """Step times of real training: run, report and replay agree to the nanosecond,
 without host time two runs do, and the parts of a step add up."""
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -105,6 +106,40 @@ def parts_add_up_and_are_in_the_band():
         equal(operators["gemm"]["operations"], 11)
         assert 0.99 < sum(time["basis"].values()) < 1.01, time["basis"]
         assert 0 < time["mfu"] < 1, time["mfu"]
+
+
+SMALL_STEPS = """
+import torch
+model = torch.nn.Sequential(*[torch.nn.Linear(64, 64) for _ in range(20)])
+model = model.cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(100):
+    model(torch.ones(8, 64, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+@test
+def steps_beside_four_spinning_processes_are_not_firm():
+    beside = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+              for _ in range(2 * len(os.sched_getaffinity(0)))]
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            out = pathlib.Path(scratch) / "out.json"
+            memsim("run", "-q", "--json", out, "--", sys.executable, "-c",
+                   SMALL_STEPS)
+            report = json.loads(out.read_text())
+    finally:
+        for process in beside:
+            process.kill()
+            process.wait()
+    time = report["time"]
+    assert time["keeps_up_ns"] < time["step_ns"], time
+    assert time["host_steps"] >= 8, time
+    assert time["host_others"] > 0.25 or time["host_waited"] > 0.05, time
+    assert time["low_ns"] <= time["keeps_up_ns"], time
+    assert any("which was busy: " in note for note in report["notes"]), report
 
 
 COUNTED = """

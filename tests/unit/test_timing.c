@@ -524,6 +524,77 @@ TEST(a_busy_host_is_not_firm)
     free(b.data);
 }
 
+/* Of a machine with two CPUs, in ms since it began. */
+static void look(struct build *b, uint64_t ran, uint64_t waited,
+                 uint64_t process, uint64_t busy, uint64_t idle)
+{
+    const uint64_t ms = 1000 * US;
+
+    BUILD(b, HOST_CPUS, .ran_ns = ran * ms, .waited_ns = waited * ms,
+          .process_ns = process * ms, .busy_ns = busy * ms,
+          .idle_ns = idle * ms);
+}
+
+/* Twelve equal steps of 100 ms, in each of which the script waits for WAITED ms
+ * and other programs compute for OTHERS ms; its start was beside much else. */
+static struct timing read_beside(uint64_t waited, uint64_t others)
+{
+    struct build b = start();
+    uint64_t one = copy_ns();
+
+    look(&b, 10, 900, 10, 1000, 0);
+    for (unsigned i = 0; i < 12; i++) {
+        look(&b, 1000 + i * 90, 1000 + i * waited, 1000 + i * 95,
+             2000 + i * (95 + others), 1000 + i * (200 - 95 - others));
+        step(&b, 10, 3 * one);
+    }
+    struct timing t = read_job(&b);
+    CHECK(t.host_steps >= TIMING_FIRM_STEPS);
+    CHECK(t.host_spread < 0.01);
+    CHECK(t.keeps_up_ns && t.keeps_up_ns < timing_step_ns(&t));
+    free(b.data);
+    return t;
+}
+
+TEST(equal_steps_on_busy_cpus_are_not_firm)
+{
+    struct timing quiet = read_beside(0, 4);
+    CHECK(quiet.host_busy.known);
+    CHECK_NEAR(quiet.host_busy.others, 0.02, 0.001);
+    CHECK(!timing_is_busy(&quiet) && !timing_is_unsure(&quiet));
+    CHECK(quiet.steps[quiet.typical].low_ns > quiet.keeps_up_ns);
+    timing_fini(&quiet);
+
+    struct timing waits = read_beside(10, 4);
+    CHECK_NEAR(waits.host_busy.waited, 0.1, 0.001);
+    CHECK(timing_is_busy(&waits) && timing_is_unsure(&waits));
+    CHECK(waits.steps[waits.typical].low_ns <= waits.keeps_up_ns);
+    timing_fini(&waits);
+
+    struct timing beside = read_beside(0, 100);
+    CHECK_NEAR(beside.host_busy.others, 0.5, 0.001);
+    CHECK(timing_is_busy(&beside) && timing_is_unsure(&beside));
+    CHECK(beside.steps[beside.typical].low_ns <= beside.keeps_up_ns);
+    timing_fini(&beside);
+}
+
+/* Looks of other threads have other times. */
+TEST(cpus_that_no_step_saw_are_not_known)
+{
+    struct build b = start();
+    uint64_t one = copy_ns();
+
+    look(&b, 10, 900, 10, 1000, 0);
+    b.thread = 1;
+    for (unsigned i = 0; i < 12; i++)
+        step(&b, 10, 3 * one);
+    look(&b, 1000, 9000, 5000, 9000, 0);
+    struct timing t = read_job(&b);
+    CHECK(!t.host_busy.known && !timing_is_busy(&t));
+    timing_fini(&t);
+    free(b.data);
+}
+
 TEST(a_module_has_the_time_of_its_forward)
 {
     struct build b = start();

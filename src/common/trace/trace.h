@@ -131,6 +131,8 @@ struct trace_chunk {
       F(most_bytes), NULL)                                                     \
     X(28, HOST_LEVEL, host_level, MEMORY, F(tensor_bytes) F(pinned_bytes)      \
       F(heap_bytes), NULL)                                                     \
+    X(29, HOST_CPUS, host_cpus, ASIDE, F(ran_ns) F(waited_ns) F(process_ns)    \
+      F(busy_ns) F(idle_ns), NULL)                                             \
                                                                                \
     X(30, LAUNCH, launch, TIME, TRACE_FIELDS_WORK F(grid_x_y)                  \
       F(grid_z_block_x) F(block_y_z) F(shared_bytes_rule) F(a) F(b) F(c) F(d)  \
@@ -208,7 +210,7 @@ enum trace_for {
     TRACE_FOR_TIME,   /* what was done, and when */
     TRACE_FOR_MEMORY, /* memory alone */
     TRACE_FOR_ASIDE,  /* neither: questions to the GPU that it does not notice,
-                         the sizes of batches */
+                         the sizes of batches, how busy the CPUs are */
 };
 
 enum trace_kind {

@@ -11,6 +11,7 @@ struct simulation_pass {
     struct step_finder *finder;
     struct op_trace *ops;
     struct host_calls calls;
+    struct host_looks looks;
     struct comm_log *comms;
     /* What the last allocation of a thread said of its place, which holds until
      * the thread enters or leaves a module. */
@@ -136,6 +137,7 @@ static void pass_take(void *context, const struct trace_item *item,
     step_finder_take(pass->finder, item);
     comm_log_record(pass->comms, item);
     op_trace_add(pass->ops, item);
+    host_looks_take(&pass->looks, item);
     if (plan->keep == SIMULATION_KEEP_ALL)
         trace_kept_add(plan->kept, item);
     else if (plan->keep == SIMULATION_KEEP_WORK)
@@ -156,6 +158,8 @@ static void pass_end(void *context, const struct trace_now *now)
     op_trace_destroy(pass->ops);
     step_finder_conclude(pass->finder, &plan->steps);
     host_times_make(&plan->times, &pass->calls, &plan->steps);
+    plan->times.busy =
+        host_busy_make(&pass->looks, &plan->steps, plan->times.typical);
     free(pass);
     plan->pass = NULL;
 }

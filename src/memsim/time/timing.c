@@ -507,11 +507,17 @@ static bool is_host_bound(const struct timing_rank *ranks, size_t count)
     return false;
 }
 
+bool timing_is_busy(const struct timing *t)
+{
+    return t->host_busy.waited > TIMING_FIRM_WAITED ||
+           t->host_busy.others > TIMING_FIRM_OTHERS;
+}
+
 bool timing_is_unsure(const struct timing *t)
 {
     return t->keeps_up_ns && t->keeps_up_ns < timing_step_ns(t) &&
            (t->host_steps < TIMING_FIRM_STEPS ||
-            t->host_spread > TIMING_FIRM_SPREAD);
+            t->host_spread > TIMING_FIRM_SPREAD || timing_is_busy(t));
 }
 
 /* The step of the slowest of RANKS: which one is slowest with this machine's
@@ -548,6 +554,7 @@ void timing_read_job(struct timing_rank *ranks,
     for (size_t i = 0; i < peers->count; i++) {
         ranks[i].timing.host_steps = peers->ranks[i].plan->times.steps;
         ranks[i].timing.host_spread = peers->ranks[i].plan->times.spread;
+        ranks[i].timing.host_busy = peers->ranks[i].plan->times.busy;
         if (!ranks[i].failed && !ranks[i].timing.imported)
             ranks[i].timing.keeps_up_ns = timing_step_ns(&ranks[i].timing);
     }

@@ -86,6 +86,7 @@ struct timing {
     size_t host_steps;    /* whose host's times are used: see host_times; 0: of
                              each step its own */
     double host_spread;   /* likewise */
+    struct host_busy host_busy; /* likewise */
     bool imported; /* a profile: the host is the profiled one */
     bool stuck; /* as struct simulation has it */
     uint64_t stuck_place;
@@ -119,13 +120,20 @@ void timing_fini(struct timing *t);
 void timing_destroy(struct timing *t); /* frees it, too; NULL is fine */
 
 /* Whether the step's time depends on a host whose own times are not firm: they
- * are of few steps, or of steps that differ. */
+ * are of few steps, or of steps that differ, or were taken on a busy machine.
+ */
 bool timing_is_unsure(const struct timing *t);
+
+/* Whether this machine's CPUs were so busy that other processes may have made
+ * all of the steps slower. */
+bool timing_is_busy(const struct timing *t);
 
 /* So many steps make them firm, where these are alike: twelve of a job, whose
  * first ones are its warm-up. */
 #define TIMING_FIRM_STEPS  8
 #define TIMING_FIRM_SPREAD 0.2
+#define TIMING_FIRM_WAITED 0.05
+#define TIMING_FIRM_OTHERS 0.25
 
 /* The step's time that stands for the run; 0: there is no step. */
 uint64_t timing_step_ns(const struct timing *t);

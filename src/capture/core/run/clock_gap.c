@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/core/run/clock_gap.h"
 
-#include <fcntl.h>
 #include <stdbool.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "capture/core/run/clock.h"
+#include "capture/core/run/host_cpus.h"
 #include "capture/core/run/instance.h"
 
-#define SCHEDSTAT "/proc/thread-self/schedstat" /* on CPU, waiting, times */
 #define JUMP_NS   100000 /* of the clock, after which the CPU time is sampled */
 
 /* Who waits for a CPU does so for longer. To look takes a few us. */
@@ -32,26 +29,6 @@ static uint64_t credit_ns; /* of that, since the process last waited */
 void clock_slept(uint64_t ns)
 {
     asleep_ns += ns;
-}
-
-/* How long the calling thread has waited for a CPU so far. 0: Linux does not
- * say. By system calls: the C library's open() is our own. */
-static uint64_t delay_read(void)
-{
-    char text[96];
-    int fd =
-        (int)syscall(SYS_openat, AT_FDCWD, SCHEDSTAT, O_RDONLY | O_CLOEXEC);
-    long n = fd < 0 ? -1 : syscall(SYS_read, fd, text, sizeof text - 1);
-    uint64_t delay = 0;
-    long i = 0;
-
-    if (fd >= 0)
-        syscall(SYS_close, fd);
-    while (i < n && text[i] != ' ')
-        i++;
-    for (i++; i < n && text[i] >= '0' && text[i] <= '9'; i++)
-        delay = delay * 10 + (uint64_t)(text[i] - '0');
-    return delay;
 }
 
 static uint64_t minus(uint64_t a, uint64_t b)
@@ -107,7 +84,8 @@ uint64_t clock_gap(uint64_t last_ns, uint64_t now_ns)
     if (INSTANCE_IS_REAL || !clock_gap_is_long(last_ns, now_ns))
         return now_ns;
     uint64_t start_ns = clock_host(CLOCK_MONOTONIC);
-    uint64_t gap_ns = now_ns - most(last_ns, looked_ns), delay = delay_read();
+    uint64_t gap_ns = now_ns - most(last_ns, looked_ns);
+    uint64_t delay = host_cpus_waited();
     uint64_t delayed_ns = is_known ? minus(delay, delay_ns) : 0;
     uint64_t held_ns = 0;
 
@@ -132,7 +110,7 @@ uint64_t clock_gap(uint64_t last_ns, uint64_t now_ns)
 void clock_gap_skip(uint64_t own_ns)
 {
     if (own_ns >= SKIP_NS && is_known)
-        sample(delay_read(), clock_host(CLOCK_MONOTONIC));
+        sample(host_cpus_waited(), clock_host(CLOCK_MONOTONIC));
 }
 
 void clock_waited(uint64_t ns)

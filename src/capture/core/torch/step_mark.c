@@ -7,6 +7,7 @@
 
 #include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
+#include "capture/core/torch/cpu_look.h"
 #include "capture/core/torch/kept.h"
 #include "common/trace/episode.h"
 #include "common/trace/step.h"
@@ -43,6 +44,7 @@ void memsim_step_mark(const char *name)
     if (name) {
         kept_restart(KEPT_MARK);
         kept_round();
+        cpu_look_round();
     }
     range_change(&step, name);
 }

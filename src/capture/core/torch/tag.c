@@ -9,6 +9,7 @@
 #include "capture/core/run/process.h"
 #include "capture/core/base/pages.h"
 #include "capture/core/run/record.h"
+#include "capture/core/torch/cpu_look.h"
 #include "capture/core/torch/kept.h"
 #include "capture/core/torch/tag_operator.h"
 #include "capture/core/torch/tag_sequence.h"
@@ -113,8 +114,10 @@ void memsim_tag_enter(uint32_t id)
     uint32_t module;
     bool in_node = sequence_node(&module);
 
-    if (!inside.depth && !in_node)
+    if (!inside.depth && !in_node) {
         kept_round();
+        cpu_look_round();
+    }
     if (inside.depth < DEPTH) {
         inside.open[inside.depth].module = id;
         inside.open[inside.depth].recomputes = in_node;

@@ -156,6 +156,10 @@ void time_json_add(cJSON *root, const struct result *result)
         json_add_uint(time, "keeps_up_ns", t->keeps_up_ns);
         json_add_uint(time, "host_steps", t->host_steps);
         cJSON_AddNumberToObject(time, "host_spread", t->host_spread);
+        if (t->host_busy.known) {
+            cJSON_AddNumberToObject(time, "host_waited", t->host_busy.waited);
+            cJSON_AddNumberToObject(time, "host_others", t->host_busy.others);
+        }
     }
     json_add_uint(time, "step_index", t->typical);
     json_add_uint(time, "slowest_rank", time_slowest_rank(result)->rank);

@@ -26,23 +26,41 @@ bool time_waits_for_cpu(const struct timing *t)
     return t->keeps_up_ns && step - (double)t->keeps_up_ns > WORTH * step;
 }
 
+/* Writes to TEXT what made this machine's CPU slow, as a clause. */
+static void format_busy(const struct timing *t, char *text, size_t size)
+{
+    const struct host_busy *b = &t->host_busy;
+
+    *text = '\0';
+    if (b->others > TIMING_FIRM_OTHERS)
+        snprintf(text, size,
+                 ", which was busy: other processes had %.0f%% of its time",
+                 100 * b->others);
+    else if (b->waited > TIMING_FIRM_WAITED)
+        snprintf(text, size,
+                 ", which was busy: the script waited for it in %.0f%% of its "
+                 "time",
+                 100 * b->waited);
+    else if (t->host_spread > TIMING_FIRM_SPREAD)
+        snprintf(text, size, ", which was busy");
+}
+
 /* "a step takes 52.7 ms with this machine's CPU (by one step), and 21.5 ms ..."
  */
 static void note_unsure(struct result *r, const struct timing *t)
 {
-    char step[32], keeps_up[32], by[40] = "one step";
+    char step[32], keeps_up[32], by[40] = "one step", busy[96];
     bool few = t->host_steps < TIMING_FIRM_STEPS;
 
     time_format_ns((double)timing_step_ns(t), step, sizeof step);
     time_format_ns((double)t->keeps_up_ns, keeps_up, sizeof keeps_up);
     if (t->host_steps > 1)
         snprintf(by, sizeof by, "the best of %zu steps", t->host_steps);
+    format_busy(t, busy, sizeof busy);
     result_note(r,
                 "a step takes %s with this machine's CPU%s (by %s), and %s if "
                 "the CPU keeps up; run %s on a quiet machine for a firm figure",
-                step,
-                t->host_spread > TIMING_FIRM_SPREAD ? ", which was busy" : "",
-                by, keeps_up, few ? "12 steps" : "it");
+                step, busy, by, keeps_up, few ? "12 steps" : "it");
 }
 
 static const struct timing_row *module_find(const struct timing *t,
