@@ -261,33 +261,35 @@ static bool describe_convolution(const struct operator_call *call,
  * where each has its heads and its length, from the end. */
 static const struct attention {
     const char *name;
-    uint8_t first, causal, dropout; /* arguments */
-    bool tokens_first;              /* batch, tokens, heads, size */
+    uint8_t first, causal, dropout, bias; /* arguments */
+    bool tokens_first;                    /* batch, tokens, heads, size */
     bool backward;
     enum work_attention kernel;
 } attentions[] = {
-    {"aten::_cudnn_attention_forward", 0, 10, 9, false, false,
+    {"aten::_cudnn_attention_forward", 0, 10, 9, 3, false, false,
      WORK_ATTENTION_CUDNN},
-    {"aten::_cudnn_attention_backward", 1, 14, 13, false, true,
+    {"aten::_cudnn_attention_backward", 1, 14, 13, 8, false, true,
      WORK_ATTENTION_CUDNN},
-    {"aten::_scaled_dot_product_cudnn_attention", 0, 6, 5, false, false,
+    {"aten::_scaled_dot_product_cudnn_attention", 0, 6, 5, 3, false, false,
      WORK_ATTENTION_CUDNN},
-    {"aten::_scaled_dot_product_cudnn_attention_backward", 1, 14, 13, false,
+    {"aten::_scaled_dot_product_cudnn_attention_backward", 1, 14, 13, 8, false,
      true, WORK_ATTENTION_CUDNN},
-    {"aten::_flash_attention_forward", 0, 8, 7, true, false,
+    {"aten::_flash_attention_forward", 0, 8, 7, NONE, true, false,
      WORK_ATTENTION_FLASH2},
-    {"aten::_flash_attention_backward", 1, 11, 10, true, true,
+    {"aten::_flash_attention_backward", 1, 11, 10, NONE, true, true,
      WORK_ATTENTION_FLASH2},
-    {"aten::_efficient_attention_forward", 0, 10, 8, true, false,
+    {"aten::_efficient_attention_forward", 0, 10, 8, 3, true, false,
      WORK_ATTENTION_EFFICIENT},
-    {"aten::_efficient_attention_backward", 1, 14, 11, true, true,
+    {"aten::_efficient_attention_backward", 1, 14, 11, 4, true, true,
      WORK_ATTENTION_EFFICIENT},
-    {"flash_attn::_flash_attn_forward", 0, 5, 3, true, false,
+    {"flash_attn::_flash_attn_forward", 0, 5, 3, NONE, true, false,
      WORK_ATTENTION_FLASH2},
-    {"flash_attn::_flash_attn_backward", 1, 11, 9, true, true,
+    {"flash_attn::_flash_attn_backward", 1, 11, 9, NONE, true, true,
      WORK_ATTENTION_FLASH2},
-    {"flash_attn_3::fwd", 0, NONE, NONE, true, false, WORK_ATTENTION_FLASH3},
-    {"flash_attn_3::bwd", 1, NONE, NONE, true, true, WORK_ATTENTION_FLASH3},
+    {"flash_attn_3::fwd", 0, NONE, NONE, NONE, true, false,
+     WORK_ATTENTION_FLASH3},
+    {"flash_attn_3::bwd", 1, NONE, NONE, NONE, true, true,
+     WORK_ATTENTION_FLASH3},
 };
 
 /* Sequences of different lengths are one behind the other: T, heads, size. */
@@ -329,6 +331,8 @@ static bool describe_attention(const struct operator_call *call,
     /* a probability: only that it is not a plain 0 is of interest */
     shape->dropout = at->dropout != NONE && at->dropout < call->count &&
                      call->arguments[at->dropout].nonzero;
+    shape->bias = at->bias != NONE && at->bias < call->count &&
+                  call->arguments[at->bias].dimensions > 0;
     work->family =
         at->backward ? WORK_ATTENTION_BACKWARD : WORK_ATTENTION_FORWARD;
     work->type = (enum work_type)call->arguments[at->first].type;

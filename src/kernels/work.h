@@ -124,6 +124,7 @@ struct work_attention_shape {
     uint32_t padded_head_size, tile_q, tile_k; /* 0: not known */
     bool causal;
     bool dropout;
+    bool bias; /* of a pair; a mask is one */
     enum work_attention kernel;
 };
 

@@ -324,6 +324,7 @@ void work_attention(const struct op *op, struct work *work)
         .value_size = v[3],
         .causal = work_text_number(op, "causal"),
         .dropout = !work_text_has(op, "dropout=0 "),
+        .bias = work_text_number(op, "bias"),
         .kernel = WORK_ATTENTION_CUDNN,
     };
     work_attention_set(&shape, backward, work);

@@ -23,6 +23,7 @@ enum {
     FLAG_DROPOUT = 1 << 4,
     FLAG_NHWC = 1 << 5,
     FLAG_RECURRENT = 1 << 6,
+    FLAG_BIAS = 1 << 7,
 };
 
 static uint64_t pair(uint64_t low, uint64_t high)
@@ -94,7 +95,8 @@ static uint64_t attention_pack(const struct work *work, uint64_t w[])
     w[1] = pair(a->heads, a->kv_heads);
     w[2] = pair(a->head_size, a->value_size);
     w[3] = pair(a->batch, a->kernel);
-    return (a->causal ? FLAG_CAUSAL : 0) | (a->dropout ? FLAG_DROPOUT : 0);
+    return (a->causal ? FLAG_CAUSAL : 0) | (a->dropout ? FLAG_DROPOUT : 0) |
+           (a->bias ? FLAG_BIAS : 0);
 }
 
 static bool attention_unpack(const uint64_t w[], uint64_t flags,
@@ -111,6 +113,7 @@ static bool attention_unpack(const uint64_t w[], uint64_t flags,
         .kernel = (enum work_attention)(w[3] >> 32 & 3),
         .causal = flags & FLAG_CAUSAL,
         .dropout = flags & FLAG_DROPOUT,
+        .bias = flags & FLAG_BIAS,
     };
 
     if (!shape.queries || !shape.keys || !shape.heads || !shape.kv_heads)

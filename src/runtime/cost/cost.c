@@ -192,6 +192,32 @@ static int price_convolution(const struct cost_image *image,
     return 0;
 }
 
+/* Whether cuDNN's attention is priced by its tiles, at *TIME: unless times of
+ * IMAGE's own GPU have a model that errs less. */
+static bool is_by_tiles(const struct cost_image *image,
+                        const struct cost_gpu *gpu, const struct work *work,
+                        struct cost_time *time)
+{
+    const struct cost_model *m = image ? cost_image_model(image, work) : NULL;
+
+    if (cost_attention_time(gpu, work, time))
+        return false;
+    return !has_own(image, work) ||
+           m->high / m->low > time->high / time->low;
+}
+
+static int price_attention(const struct cost_image *image,
+                           const struct cost_gpu *gpu, const struct work *work,
+                           struct cost_answer *answer)
+{
+    struct cost_time time;
+
+    if (!is_by_tiles(image, gpu, work, &time))
+        return -1;
+    answer_time(&time, answer);
+    return 0;
+}
+
 static void answer_measured(double ns, struct cost_answer *answer)
 {
     *answer = (struct cost_answer){
@@ -318,11 +344,15 @@ static uint64_t at_least(uint64_t ns, uint64_t bound)
 
 /* A model's ANSWER with what it does not know of WORK: the layout of a product,
  * and the numbers that dropout draws in attention. */
-static void answer_correct(const struct cost_gpu *gpu, const struct work *work,
+static void answer_correct(const struct cost_image *image,
+                           const struct cost_gpu *gpu, const struct work *work,
                            struct cost_answer *answer)
 {
-    double ns = fmax((double)answer->ns, cost_layout_ns(gpu, work)) +
-                cost_dropout_ns(gpu, work);
+    struct cost_time tiles;
+    double ns = fmax((double)answer->ns, cost_layout_ns(gpu, work));
+
+    if (!is_by_tiles(image, gpu, work, &tiles))
+        ns += cost_dropout_ns(gpu, work);
     double factor = ns / fmax((double)answer->ns, 1);
 
     if (!(factor > 1))
@@ -356,7 +386,8 @@ static int price_best(const struct cost_image *image,
                       struct cost_answer *answer)
 {
     if (!price_rate(gpu, work, answer) ||
-        !price_convolution(image, gpu, work, answer))
+        !price_convolution(image, gpu, work, answer) ||
+        !price_attention(image, gpu, work, answer))
         return 0;
     return !image || (price_model(image, gpu, work, answer) &&
                       price_gradient(image, gpu, work, answer))
@@ -379,7 +410,7 @@ void cost_price(const struct cost_image *image, const struct cost_gpu *gpu,
     } else if (!image || !known || price_measured(image, work, answer)) {
         if (!known || price_best(image, gpu, work, answer))
             price_roofline(gpu, work, answer);
-        answer_correct(gpu, work, answer);
+        answer_correct(image, gpu, work, answer);
         if (image && known)
             answer_scale(image, work, answer);
     }

@@ -106,23 +106,3 @@ double cost_layout_ns(const struct cost_gpu *gpu, const struct work *work)
         return tf32_cycles(work) / clocks;
     return 0;
 }
-
-/* cuDNN's kernels of Hopper draw 3.6 random numbers a cycle of a
- * multiprocessor, forward and backward: GPT-2 with 8 and 32 x 12 heads of 1024
- * tokens takes 65 to 230 us more than without dropout on an H200, BERT with 128
- * tokens 6. */
-#define DROPOUT_NUMBERS 3.6
-
-double cost_dropout_ns(const struct cost_gpu *gpu, const struct work *work)
-{
-    const struct work_attention_shape *a = &work->attention;
-    double clocks = 1e-3 * gpu->clock_mhz * gpu->sm_count; /* a nanosecond */
-    bool attention = work->family == WORK_ATTENTION_FORWARD ||
-                     work->family == WORK_ATTENTION_BACKWARD;
-
-    if (!attention || !a->dropout || !(clocks > 0))
-        return 0;
-    double pairs = (double)(a->batch * a->heads) * (double)a->queries *
-                   (double)a->keys / (a->causal ? 2 : 1);
-    return pairs / (DROPOUT_NUMBERS * clocks);
-}

@@ -28,7 +28,11 @@ int cost_convolution_time(const struct cost_gpu *gpu, const struct work *work,
  * cost nothing. */
 double cost_layout_ns(const struct cost_gpu *gpu, const struct work *work);
 
-/* What dropout adds to attention. */
+/* Prices cuDNN's attention, likewise, with its dropout and its bias. */
+int cost_attention_time(const struct cost_gpu *gpu, const struct work *work,
+                        struct cost_time *time);
+
+/* What dropout adds to the price of any other attention. */
 double cost_dropout_ns(const struct cost_gpu *gpu, const struct work *work);
 
 #endif
