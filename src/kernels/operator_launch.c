@@ -170,7 +170,8 @@ static bool strided_words(const struct operator_call *call,
 }
 
 /* TRACE_RULE_FOREACH: the elements of the first list where the profile has
- * them, else those of whole chunks. */
+ * them, else those of whole chunks. Who adds products in place is an optimizer,
+ * which squares its gradient: one list twice. */
 static bool list_words(const struct operator_call *call,
                        struct trace_launch *l)
 {
@@ -179,6 +180,7 @@ static bool list_words(const struct operator_call *call,
     for (unsigned i = 0; i < call->count && most <= 0; i++)
         most = call->arguments[i].dimensions ? 0 : call->arguments[i].elements;
     l->a = (uint64_t)(most > 0 && most < chunks ? most : chunks);
+    l->e = !strcmp(call->name, "aten::_foreach_addcmul_");
     rule_set(l, TRACE_RULE_FOREACH);
     return l->a > 0;
 }

@@ -276,9 +276,10 @@ bool work_foreach(const struct work_kernel *kernel,
         return false;
     if (elements <= 0)
         elements = (double)launch->grid[0] * FOREACH_CHUNK_ELEMENTS;
+    double read = kernel->numbers[0] - (double)launch->words[4];
     work->type = (enum work_type)kernel->type;
     work->element_bytes = (uint32_t)bytes;
-    set_moved(work, elements, bytes * kernel->numbers[0],
+    set_moved(work, elements, read > 0 ? bytes * read : 0,
               bytes * kernel->numbers[1]);
     if (work->family == WORK_REDUCE) { /* a norm of each tensor */
         uint64_t rows = launch->words[1] ? launch->words[1] : 1;

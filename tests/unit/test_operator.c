@@ -148,6 +148,36 @@ TEST(attention_has_its_mask_and_its_dropout)
     CHECK_UINT(a.work.attention.queries, 128);
     CHECK_UINT(a.work.attention.keys, 256);
     CHECK(a.work.attention.causal && a.work.attention.dropout);
+    CHECK(!a.work.attention.bias);
+    CHECK(ask_read(&a, "aten::_cudnn_attention_forward",
+                   "[[8,12,128,64],[8,4,256,64],[8,4,256,64],[1,12,128,256]]",
+                   "[c10::Half,c10::Half,c10::Half,c10::Half]",
+                   "[-,-,-,-,-,-,128,256,True,0.,False]"));
+    a.call.count = 11;
+    CHECK(ask(&a, "cudnn_generated_fort_native_sdpa_x", 8, 256));
+    CHECK(a.work.attention.bias && !a.work.attention.causal);
+}
+
+#define LISTS(n, functor)                                                      \
+    "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<"       \
+    "at::native::(anonymous namespace)::TensorListMetadata<" n ">, "           \
+    "at::native::(anonymous namespace)::" functor "<float, " n ", " n ", 0>, " \
+    "std::multiplies<float>, float>()"
+
+/* Adam's second moment: v = v b + (1 - b) g g. */
+TEST(a_gradient_that_is_squared_is_read_once)
+{
+    const double bytes = 320 * 65536.0 * 4;
+    struct asked a;
+
+    CHECK(ask_read(&a, "aten::_foreach_addcmul_", "[[],[],[],[]]",
+                   "[TensorList,TensorList,TensorList,Scalar]", NULL));
+    CHECK(ask(&a, LISTS("3", "PointwiseOpScalarFunctor"), 320, 512));
+    CHECK(a.work.read_bytes == 2 * bytes && a.work.written_bytes == bytes);
+    CHECK(ask_read(&a, "aten::_foreach_lerp_", "[[],[],[]]",
+                   "[TensorList,TensorList,Scalar]", NULL));
+    CHECK(ask(&a, LISTS("2", "TernaryOpScalarFunctor"), 320, 512));
+    CHECK(a.work.read_bytes == 2 * bytes && a.work.written_bytes == bytes);
 }
 
 TEST(lists_that_are_none_do_no_harm)

@@ -283,7 +283,7 @@ enum trace_rule {
     TRACE_RULE_ELEMENTWISE, /* a elements, b tensors (the result first), c the
                                bytes of an element of each, 8 bits each, lowest
                                first; 0: the kernel's name has them */
-    TRACE_RULE_FOREACH,     /* a elements, b tensors, c blocks, d depth */
+    TRACE_RULE_FOREACH,     /* elements, tensors, blocks, depth, equal lists */
     TRACE_RULE_WORDS,       /* the first 8 bytes of the first four arguments */
     TRACE_RULE_REDUCE,      /* the first 32 bytes of the ReduceOp */
     TRACE_RULE_SIZES,       /* arguments that are integers, and the elements of

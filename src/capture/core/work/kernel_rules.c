@@ -177,6 +177,21 @@ static bool read_cat(const struct kernel *kernel,
     return true;
 }
 
+/* How many of the DEPTH lists L are an earlier one again, as Adam's gradient is
+ * both factors of its square: it is read once. */
+static uint32_t lists_repeated(const struct foreach_lists *l, uint32_t depth)
+{
+    uint32_t repeated = 0;
+
+    for (uint32_t i = 1; i < depth; i++)
+        for (uint32_t j = 0; j < i; j++)
+            if (l->addresses[i * l->room] == l->addresses[j * l->room]) {
+                repeated++;
+                break;
+            }
+    return repeated;
+}
+
 static void lists_read(const struct foreach_kind *kind,
                        const struct kernel_launch *launch,
                        uint64_t words[TRACE_LAUNCH_WORDS])
@@ -194,6 +209,7 @@ static void lists_read(const struct foreach_kind *kind,
         elements += l.numel[i];
     words[0] = (uint64_t)(rest > 0 ? elements - rest : elements);
     words[1] = l.tensors;
+    words[4] = lists_repeated(&l, kind->depth);
 }
 
 static bool read_foreach(const struct kernel *kernel,
