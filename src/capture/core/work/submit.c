@@ -115,7 +115,7 @@ void submit_launch(uint32_t name, int device, const struct kernel_launch *l,
     if (rule == TRACE_RULE_NONE)
         launch_put(name, device, l, rule, no_words, LAUNCH_FIXED);
     else if (rule <= TRACE_RULE_FOREACH)
-        launch_put(name, device, l, rule, words, LAUNCH_FIXED + 4);
+        launch_put(name, device, l, rule, words, LAUNCH_FIXED + 5);
     else
         launch_put(name, device, l, rule, words, TRACE_WORD_COUNT(LAUNCH));
     wait_blocking((uint64_t)device, l->stream);
