@@ -14,7 +14,7 @@ void host_looks_take(struct host_looks *l, const struct trace_item *item)
         item->ordinal, item->head.thread, *trace_as_host_cpus(item)};
 }
 
-static uint64_t since(uint64_t from, uint64_t to)
+static uint64_t time_since(uint64_t from, uint64_t to)
 {
     return to > from ? to - from : 0;
 }
@@ -27,15 +27,15 @@ static double share_of(uint64_t part, uint64_t rest)
 static struct host_busy busy_between(const struct trace_host_cpus *a,
                                      const struct trace_host_cpus *b)
 {
-    uint64_t busy = since(a->busy_ns, b->busy_ns);
-    uint64_t own = since(a->process_ns, b->process_ns);
-    uint64_t others = since(own, busy);
+    uint64_t busy = time_since(a->busy_ns, b->busy_ns);
+    uint64_t own = time_since(a->process_ns, b->process_ns);
+    uint64_t others = time_since(own, busy);
 
     return (struct host_busy){
-        .waited = share_of(since(a->waited_ns, b->waited_ns),
-                           since(a->ran_ns, b->ran_ns)),
+        .waited = share_of(time_since(a->waited_ns, b->waited_ns),
+                           time_since(a->ran_ns, b->ran_ns)),
         .others = share_of(others,
-                           busy - others + since(a->idle_ns, b->idle_ns)),
+                           busy - others + time_since(a->idle_ns, b->idle_ns)),
         .known = true,
     };
 }

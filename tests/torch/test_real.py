@@ -188,7 +188,7 @@ def convolutions_and_attention_have_their_shapes_and_are_fitted():
         with tempfile.TemporaryDirectory() as folder:
             plain = Run(folder, CONVOLUTIONS, real=False, environment=before)
             real = Run(folder, CONVOLUTIONS, real=True, environment=before)
-            text = memsim("fit", "-o", f"{folder}/fit.json", f"{folder}/real")
+            memsim("fit", "-o", f"{folder}/fit.json", f"{folder}/real")
             rows = json.loads(pathlib.Path(f"{folder}/fit.json").read_text())
 
         def calls(run):
