@@ -29,8 +29,10 @@ endif
 # is carried out)
 Q        := $(if $(V),,@)
 OPT      := $(if $(DEBUG),-O0 -g3,$(if $(COVERAGE),-O1 --coverage -fprofile-update=atomic,$(if $(SAN),-O1 -g1,-O2 -g)))
-# What UBSan finds ends the program: a test, a fuzzer or the job fails by it.
+# What UBSan finds ends the program: a test, a fuzzer or the job fails by it. Two
+# warnings are false where less is optimised.
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer \
+              -Wno-clobbered -Wno-format-truncation \
               $(if $(findstring undefined,$(SAN)),-fno-sanitize-recover=undefined))
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -Wvla -Werror=implicit-function-declaration

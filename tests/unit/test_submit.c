@@ -14,7 +14,8 @@ _Thread_local bool record_worked;
 bool memsim_activity_on;
 
 static struct op captured; /* the last one */
-static int records, captures;
+static int records, captures, waits;
+static bool is_blocking, is_capturing;
 
 _Atomic uint64_t clock_held_ns;
 int (*clock_real)(clockid_t clock, struct timespec *t) = clock_gettime;
@@ -70,6 +71,25 @@ void memsim_record_text(enum trace_kind kind, const uint64_t *fields,
     records++;
 }
 
+void memsim_record(enum trace_kind kind, const uint64_t *fields, size_t count)
+{
+    (void)fields;
+    (void)count;
+    if (kind == TRACE_SYNC_STREAM)
+        waits++;
+}
+
+bool fault_is_blocking(void)
+{
+    return is_blocking;
+}
+
+bool memsim_capture_holds(uint64_t stream)
+{
+    (void)stream;
+    return is_capturing;
+}
+
 bool capture_work(const struct op *op)
 {
     captured = *op;
@@ -82,6 +102,19 @@ TEST(work_is_recorded)
     SUBMIT(SET, .device = 1, .stream = 5, .bytes = 4);
     CHECK_UINT((uint64_t)records, 1);
     CHECK_UINT((uint64_t)captures, 0);
+}
+
+TEST(a_blocking_launch_waits_for_its_kernel)
+{
+    is_blocking = true;
+    SUBMIT(SET, .device = 1, .stream = 5, .bytes = 4);
+    CHECK_UINT((uint64_t)waits, 0);
+    SUBMIT_TEXT(CONVOLUTION, "dims", 4, .name = 9, .device = 1, .stream = 5);
+    CHECK_UINT((uint64_t)waits, 1);
+    is_capturing = true;
+    SUBMIT_TEXT(CONVOLUTION, "dims", 4, .name = 9, .device = 1, .stream = 5);
+    CHECK_UINT((uint64_t)waits, 1);
+    is_blocking = is_capturing = false;
 }
 
 TEST(what_is_captured_is_recorded_too)
