@@ -120,6 +120,36 @@ for step in range(100):
 """
 
 
+# A worker has the CPU while the script waits for it, between two steps.
+WORKER = """
+import os, time, torch
+model = torch.nn.Linear(8, 8).cuda()
+model(torch.ones(8, 8, device="cuda"))
+time.sleep(0.1)
+model(torch.ones(8, 8, device="cuda"))
+child = os.fork()
+while not child and time.process_time() < %s:
+    pass
+if not child:
+    time.sleep(100)
+while open(f"/proc/{child}/stat").read().split()[2] == "R":
+    time.sleep(0.1)
+model(torch.ones(8, 8, device="cuda"))
+os.kill(child, 9)
+"""
+
+
+@test
+def a_worker_is_no_other_process():
+    with tempfile.TemporaryDirectory() as scratch:
+        trace = pathlib.Path(scratch) / "run"
+        memsim("run", "-q", "-o", trace, "--", sys.executable, "-c",
+               WORKER % "0.5")
+        looks = re.findall(r"host_cpus .*process_ns=(\d+)",
+                           memsim("trace", trace))
+    assert int(looks[-1]) - int(looks[0]) > 400e6, looks
+
+
 @test
 def steps_beside_four_spinning_processes_are_not_firm():
     beside = [subprocess.Popen([sys.executable, "-c", "while True: pass"])

@@ -199,7 +199,7 @@ class Folder:
                 continue  # it has ended
             if any(w.endswith("warm_server.py") for w in words) and \
                     any(w.startswith(str(self.path / "warm")) for w in words):
-                os.kill(int(path.parent.name), signal.SIGKILL)
+                os.kill(int(path.parent.name), signal.SIGTERM)
 
     def forks(self):
         """How many programs servers have run: they count their own."""

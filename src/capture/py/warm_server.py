@@ -60,6 +60,18 @@ def listen(path):
     return listener
 
 
+def _fork_without_signals():
+    """Forks. For the child they wait until it is the program (_take_signals)."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    process = -1
+    try:
+        process = os.fork()
+    finally:
+        if process:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    return process
+
+
 class Server:
     """Serves what LISTENER, at PATH, accepts. IMPORTED: what it has of
     warm_grow.py; None: it is to ask a program."""
@@ -176,7 +188,7 @@ class Server:
             request = Request(connection)
             if self.imported is None:
                 place = warm_grow.ask()
-            process = os.fork()
+            process = _fork_without_signals()
         except OSError:
             connection.close()
             return None
@@ -442,6 +454,8 @@ def _freeze():
 
 
 def main(path):
+    # The program that started this one has some blocked, for its own fork.
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     _import()
     try:
         server = Server(path, listen(path))

@@ -52,6 +52,13 @@ bool memsim_peer_lives(uint32_t pid)
     return stat_read(pid, &stat);
 }
 
+uint64_t memsim_peer_ticks(uint32_t pid)
+{
+    struct stat_line stat;
+
+    return stat_read(pid, &stat) ? stat.busy_ticks : 0;
+}
+
 static uint32_t turn_of(const struct session *s, uint32_t rank)
 {
     return session_turn(s->ranks, s->rank_count, s->local_world_size, rank);

@@ -19,6 +19,9 @@ CORE_API uint64_t memsim_peers_busy_ms(void);
 /* Whether the process PID has not ended. */
 CORE_API bool memsim_peer_lives(uint32_t pid);
 
+/* Processor time that the process PID took so far, in ticks; 0: it has ended. */
+uint64_t memsim_peer_ticks(uint32_t pid);
+
 /* Whether RANK of the world of `memsim run --nnodes' is a process. True where
  * memsim did not start the ranks. */
 CORE_API bool memsim_peer_is_real(uint32_t rank);
