@@ -504,7 +504,7 @@ def the_script_for_a_card_does_all_parts():
 @test
 def it_packs_the_tables_of_the_calibration():
     with tempfile.TemporaryDirectory() as folder:
-        on_a_card(folder, 160, "calibrate")
+        on_a_card(folder, 240, "calibrate")
         (row,) = json.loads(packed(folder, "out/calibrate.json").popitem()[1])
         tables = packed(folder, ".csv")
     rows = 0

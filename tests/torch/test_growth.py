@@ -188,9 +188,12 @@ def the_hosts_memory_has_to_last_as_well():
 @test
 def growth_is_seen_where_a_look_at_the_heap_takes_long():
     for words in ["holes"], ["holes", "late"]:
-        report, _ = run("graph", words=words)
-        growth = report["host"]["growth"]
-        assert 4096 <= growth["objects_step_bytes"] <= 1 << 16, (words, growth)
+        host = run("graph", words=words)[0]["host"]
+        if "growth_unknown" in host:  # few of the last steps had a look
+            assert "late" in words, host
+            continue
+        step_bytes = host["growth"]["objects_step_bytes"]
+        assert 4096 <= step_bytes <= 1 << 16, (words, host)
     report, _ = run("nothing", words=["holes"])
     assert "growth" not in report["host"], report["host"]
     assert "growth_unknown" not in report["host"], report["host"]

@@ -270,13 +270,13 @@ def another_width_and_other_links():
 @test
 def other_collectives_are_found():
     for script, fault in ((WRONG_SIZE, "size"), (WRONG_ORDER, "order"),
-                          (MISSING, "missing")):
+                          (MISSING, "ended")):
         status, result, said = run(script, 2, "--check-collectives")
         equal(status, 121)
         equal(result["collective_faults"][0]["fault"], fault)
         assert "rank 0 calls nccl" in " ".join(said.split()), said
         found = result["collective_faults"][0]
-        both = ["stack"] if fault == "missing" else ["stack", "other_stack"]
+        both = ["stack"] if fault == "ended" else ["stack", "other_stack"]
         equal([name for name in found if name.endswith("stack")], both)
         for name in both:  # the call's line, at the module level of the script
             line = re.search(r"/job\.py:(\d+) <module>$", found[name][0])
