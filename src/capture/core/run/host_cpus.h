@@ -14,9 +14,9 @@
  * say. Takes a few us. */
 uint64_t host_cpus_waited(void);
 
-/* Sets *NOW: since they began, what the calling thread has had, what this process
- * and those that the thread has started have had, and what all CPUs of the
- * machine did. False: Linux says nothing. Takes some us for each CPU of the
+/* Sets *NOW: since they began, what the calling thread has had, what this
+ * process and those that the thread has started have had, and what all CPUs of
+ * the machine did. False: Linux says nothing. Takes some us for each CPU of the
  * machine, and for each of the processes. */
 bool host_cpus_read(struct trace_host_cpus *now);
 

@@ -19,7 +19,7 @@ CORE_API uint64_t memsim_peers_busy_ms(void);
 /* Whether the process PID has not ended. */
 CORE_API bool memsim_peer_lives(uint32_t pid);
 
-/* Processor time that the process PID took so far, in ticks; 0: it has ended. */
+/* Processor time that the process PID took, in ticks; 0: it has ended. */
 uint64_t memsim_peer_ticks(uint32_t pid);
 
 /* Whether RANK of the world of `memsim run --nnodes' is a process. True where
