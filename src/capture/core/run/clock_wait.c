@@ -31,6 +31,9 @@
 #define PART_NS    20000
 #define STOPPED_NS 200000
 
+/* So long it holds that a thread of the process was seen to run. */
+#define SEEN_NS 1000000
+
 /* So long at least, in milliseconds, a rank is prepared to wait for others; the
  * most between two looks. */
 #define RANKS_MS 1000
@@ -174,11 +177,12 @@ struct timespec clock_wait_deadline(const struct clock_wait *w, clockid_t clock)
 /* When a thread of the process was last seen to run, of the host's time. */
 static _Atomic uint64_t ran_ns;
 
-/* Whether no thread runs, or has been seen to since this part of W began: of
- * many that wait, one looks. */
-static bool threads_rest(const struct clock_wait *w, uint64_t now_ns)
+/* Whether no thread runs, or has been seen to just now: of many that wait, one
+ * looks. */
+static bool threads_rest(uint64_t now_ns)
 {
-    if (atomic_load_explicit(&ran_ns, memory_order_relaxed) >= w->from_ns)
+    if (now_ns <
+        atomic_load_explicit(&ran_ns, memory_order_relaxed) + SEEN_NS)
         return false;
     if (!clock_process_runs())
         return true;
@@ -196,7 +200,7 @@ static bool process_rests(const struct clock_wait *w)
 
     return now_ns - used_ns > PATIENCE_NS ||
            (used_ns < w->from_ns && cpu_ns < (now_ns - w->from_ns) / 8 &&
-            threads_rest(w, now_ns));
+            threads_rest(now_ns));
 }
 
 /* The host's deadline of W has come. Where the user clock's has not, another
