@@ -13,8 +13,8 @@
 struct host_busy {
     double waited; /* the program's thread was ready to run and had no CPU, of
                       the time in which it ran or was ready */
-    double others; /* of the time of all the machine's CPUs that other processes
-                      had */
+    double others; /* other processes ran, those that the program started left
+                      out: of the time of all CPUs */
     bool known;    /* both are 0 where Linux did not say */
 };
 

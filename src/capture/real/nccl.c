@@ -135,8 +135,8 @@ static void created(ncclComm_t comm, const void *id, int rank, int ranks)
                 .ranks = (uint64_t)(m.ranks ? m.ranks : 1));
 }
 
-/* COMM as far as it is known; one that was not there yet when the call that
- * makes it returned is told of now. */
+/* What is known of COMM. Where COMM did not exist yet when the call that makes
+ * it returned, its making is recorded now. */
 static struct member member_of(ncclComm_t comm)
 {
     struct member m = {.comm = comm};
@@ -159,7 +159,7 @@ static void created_in_world(ncclComm_t comm, const ncclUniqueId *id, int rank,
     created(comm, id->internal, rank, ranks);
 }
 
-/* The body of a tap that makes a communicator: what follows tells of it. */
+/* The body of a tap that makes a communicator: what follows records it. */
 #define MAKES(name, arguments, ...)                                            \
     REAL_CALL(name, arguments, if (went_well(rc)) { __VA_ARGS__; })
 

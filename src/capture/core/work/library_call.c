@@ -42,6 +42,11 @@ __attribute__((constructor)) static void workspaces_find(void)
     workspaces = getenv("MEMSIM_WORKSPACES");
 }
 
+bool memsim_workspaces_learnt(void)
+{
+    return workspaces != NULL;
+}
+
 uint64_t memsim_call_workspace(uint64_t key, uint64_t bytes)
 {
     char *end = (char *)workspaces;

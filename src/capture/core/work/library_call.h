@@ -4,6 +4,8 @@
 #ifndef MEMSIM_CAPTURE_CORE_WORK_LIBRARY_CALL_H
 #define MEMSIM_CAPTURE_CORE_WORK_LIBRARY_CALL_H
 
+#include <stdbool.h>
+
 #include "capture/core/base/core.h"
 
 struct call {
@@ -20,6 +22,9 @@ CORE_API int memsim_call(const struct call *call);
  * own answer is from LEAST to MOST bytes; the same: it is known. */
 CORE_API void memsim_call_size(int device, uint64_t bytes, uint64_t least,
                                uint64_t most);
+
+/* Whether there are workspaces that a run on a real GPU has shown. */
+CORE_API bool memsim_workspaces_learnt(void);
 
 /* What a real GPU's cuDNN asks for where memsim would say BYTES for the
  * convolution with that KEY (common/trace/convolution_key.h): as a run on one

@@ -295,7 +295,7 @@ const struct schema_object schema_objects[] = {
     {"host_steps", "optional uint", "with keeps_up_ns: the number of steps that the host's times are of"},
     {"host_spread", "optional number", "with keeps_up_ns: how much longer the median of these steps took the host than the shortest; 0.2 is 20%"},
     {"host_waited", "optional number", "with keeps_up_ns: the share of its time in which the script's thread was ready to run and had no CPU, while these steps ran; 0.05 is 5%"},
-    {"host_others", "optional number", "with keeps_up_ns: the share of the time of this machine's CPUs that other processes had, the script's own workers too, while these steps ran"},
+    {"host_others", "optional number", "with keeps_up_ns: the share of the time of this machine's CPUs that processes had that are neither the script nor started by it, while these steps ran"},
     {"step_index", "uint", "the step that has this time"},
     {"slowest_rank", "uint", "the rank whose step it is: that of the longest step"},
     {"step_is", "text", "what defines a step here"},
