@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -209,6 +210,60 @@ TEST(a_race_for_a_directory_has_one_winner)
         if (round % 3 == 2)
             clean(), mkdir(root, 0700);
     }
+    clean();
+}
+
+/* A process that holds the lock of PATH, as one that looks for leftovers does,
+ * for MS; returned once it does. */
+static pid_t look(const char *path, unsigned ms)
+{
+    int ready[2];
+    char lock[200], any;
+
+    CHECK(!pipe(ready));
+    pid_t pid = fork();
+    if (!pid) {
+        snprintf(lock, sizeof lock, "%s/" SESSION_LOCK, path);
+        int fd = open(lock, O_RDWR | O_CREAT, 0600);
+        if (fd < 0 || flock(fd, LOCK_EX) || write(ready[1], "", 1) != 1)
+            _exit(1);
+        usleep(ms * 1000);
+        _exit(0);
+    }
+    close(ready[1]);
+    CHECK(read(ready[0], &any, 1) == 1);
+    close(ready[0]);
+    return pid;
+}
+
+/* Another memsim that starts looks whether our new directory is left over. */
+TEST(who_looks_for_leftovers_is_waited_for)
+{
+    const char *path = in_root("run");
+    struct rundir dir;
+    struct err err;
+
+    CHECK(!mkdir(path, 0700));
+    pid_t other = look(path, 50);
+    CHECK(create(&dir, path, &err));
+    rundir_remove(&dir);
+    CHECK(waitpid(other, NULL, 0) == other);
+    clean();
+}
+
+TEST(who_holds_a_directory_for_long_is_told)
+{
+    const char *path = in_root("run");
+    struct rundir dir;
+    struct err err;
+
+    CHECK(!mkdir(path, 0700));
+    pid_t other = look(path, 60 * 1000);
+    CHECK(!create(&dir, path, &err));
+    CHECK_STR(strstr(err.text, ": another"),
+              ": another memsim run is using it (process ?)");
+    kill(other, SIGKILL);
+    CHECK(waitpid(other, NULL, 0) == other);
     clean();
 }
 

@@ -24,7 +24,8 @@
 #include "memsim/run/run.h"
 #include "memsim/run/rundir_internal.h"
 
-#define PATH_SAID 300 /* of a path, in an error */
+#define PATH_SAID    300 /* of a path, in an error */
+#define LOCK_WAIT_MS 1000 /* for another who has not said who it is */
 
 /* PATH, or its end where the whole would leave no room for an error's cause. */
 static const char *path_end(const char *path)
@@ -147,6 +148,27 @@ static bool is_at(int fd, int directory, const char *name)
            mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
 }
 
+/* Locks FD as its only holder. One who holds it without having written a pid
+ * either looks for leftovers (leftovers.c) and goes at once, or is about to
+ * write it: waited for, at most LOCK_WAIT_MS. 0, or -1 with errno. */
+static int lock_wait(int fd)
+{
+    const struct timespec moment = {.tv_nsec = 1000 * 1000};
+    char any;
+
+    for (int i = 0; flock(fd, LOCK_EX | LOCK_NB); i++) {
+        int error = errno;
+
+        if (error != EWOULDBLOCK || i == LOCK_WAIT_MS ||
+            pread(fd, &any, 1, 0) == 1) {
+            errno = error;
+            return -1;
+        }
+        nanosleep(&moment, NULL);
+    }
+    return 0;
+}
+
 /* Locks the directory D at PATH by a file in it that holds our pid, until this
  * process ends. An owner removes the file as it leaves: the lock that counts
  * is that of the file which has the name. */
@@ -160,7 +182,7 @@ static int directory_lock(struct rundir *dir, int d, struct err *err)
                            "%s/" SESSION_LOCK
                            ": cannot create it: %s; use another -o",
                            dir->path, strerror(errno));
-        if (flock(fd, LOCK_EX | LOCK_NB)) {
+        if (lock_wait(fd)) {
             lock_refused(fd, dir->path, err);
             close(fd);
             return -1;
