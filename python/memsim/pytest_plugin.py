@@ -126,6 +126,8 @@ def _check(item, mark):
         if marks.get(name) is not None:
             limit_bytes(marks[name], 1)
     options = {k: v for k, v in marks.items() if k not in LIMITS}
+    if "steps" not in options: # a test is the whole job
+        options.setdefault("whole_job", True)
     result, outcome, reason = _run(item, options)
     for kind in ("used", "reserved", "allocated"):
         item.user_properties.append((f"memsim_peak_{kind}_bytes",

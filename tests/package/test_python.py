@@ -33,7 +33,7 @@ TESTS = """
         torch.set_default_device("cuda")
         return torch
 
-    @pytest.mark.memsim(gpu="l4", max_used="90%")
+    @pytest.mark.memsim(gpu="l4", max_used="90%", fail_above=90)
     def test_fits(torch):
         assert os.environ["MEMSIM"] == "1"
         torch.empty(2**30)
@@ -120,8 +120,11 @@ def need_torch():
 @test
 def a_run_returns_the_report():
     need_torch()
-    result = memsim.run([f"{VENV}/bin/python", "-c", TORCH_JOB.format(2**30)],
-                        gpu="l4")
+    command = [f"{VENV}/bin/python", "-c", TORCH_JOB.format(2**30)]
+    result = memsim.run(command, gpu="l4")
+    equal((result.verdict, result.status, result.fits, result.no_steps),
+          ("unknown", 0, False, True))
+    result = memsim.run(command, gpu="l4", whole_job=True)
     equal((result.verdict, result.status, result.fits), ("fits", 0, True))
     equal(result.peak_allocated_bytes, 2**32)
     assert result.peak_used_bytes > 2**32

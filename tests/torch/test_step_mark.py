@@ -180,9 +180,33 @@ def a_job_of_many_steps_of_which_few_were_recorded_is_unknown():
 def a_job_without_steps_does_not_fit():
     status, result = run("--steps", "1000")
     equal((status, result["verdict"]), (122, "unknown"))
+    equal(result["job_steps"], 1000)
     status, result = run()
-    assert any("no step was recorded" in note for note in result["notes"]), \
+    equal((status, result["verdict"], result["no_steps"], result["why"]),
+          (0, "unknown", True, "no step was recorded"))
+    assert any("--whole-job" in note for note in result["notes"]), \
         result["notes"]
+
+
+@test
+def a_job_without_steps_passes_no_gate():
+    status, result = run("--fail-above", "90")
+    equal((status, result["verdict"], result["exit_status"]),
+          (122, "unknown", 122))
+    status, result = run("--fail-above", "1")
+    equal((status, result["verdict"]), (121, "over-limit"))
+
+
+@test
+def a_job_that_is_whole_fits():
+    status, result = run("--whole-job", "--fail-above", "90")
+    equal((status, result["verdict"]), (0, "fits"))
+    assert "no_steps" not in result
+    equal([note for note in result["notes"] if "step" in note], [])
+    # what grows no longer matters
+    status, result = run("--whole-job", "--step-mark", "train_step")
+    equal((status, result["verdict"]), (0, "fits"))
+    equal(result["ranks"][0]["devices"][0]["growth"]["step_bytes"], 4 << 20)
 
 
 @test

@@ -368,8 +368,9 @@ static void verdict_judge(struct result *result)
     for (struct result_walk w = {NULL}; result_walk_next(result, &w);)
         short_of |= w.device->growth.step_bytes &&
                     w.device->growth.least < wanted;
-    if (!short_of || (result->verdict != VERDICT_FITS &&
-                      result->verdict != VERDICT_OVER_LIMIT))
+    if (!short_of || result->whole_job ||
+        (result->verdict != VERDICT_FITS &&
+         result->verdict != VERDICT_OVER_LIMIT))
         return;
     if (result->job_steps)
         result->exit_status = CMD_RUN_GROWS;
@@ -383,6 +384,7 @@ struct steps_seen {
     unsigned count; /* that were recorded; 0: none */
     bool marked;    /* by --step-mark */
     bool tensors;   /* PyTorch allocated memory */
+    bool traced;    /* a trace could be read */
 };
 
 static struct steps_seen steps_see(const struct result *result)
@@ -392,6 +394,7 @@ static struct steps_seen steps_see(const struct result *result)
     for (struct result_walk w = {NULL}; result_walk_next(result, &w);) {
         const struct attribution *a = w.device->attribution;
         seen.tensors |= w.device->peak_allocated_bytes != 0;
+        seen.traced |= a != NULL;
         if (!a || !a->begin_count)
             continue;
         seen.marked |= a->growth_rule == STEP_MARK;
@@ -399,6 +402,18 @@ static struct steps_seen steps_see(const struct result *result)
             seen.count = a->growth_steps + 1;
     }
     return seen;
+}
+
+/* What was run may be the whole job, or its begin. The exit status says so to
+ * those who set a limit. */
+static void judge_no_steps(struct result *result)
+{
+    const int status = result->exit_status;
+
+    result->no_steps = true;
+    result_verdict_unknown(result, "no step was recorded");
+    if (!result->job_steps && !result->fail_above_percent)
+        result->exit_status = status;
 }
 
 /* A job of which too little is known does not fit. */
@@ -409,19 +424,20 @@ static void judge_unknown(struct result *result, const struct steps_seen *seen)
     if (result->step_mark && !seen->marked)
         result_verdict_unknown(result, "--step-mark's function was not called "
                                        "or not found");
+    else if (!seen->count && !result->whole_job &&
+             ((seen->tensors && seen->traced) || result->job_steps))
+        judge_no_steps(result);
     else if (result->job_steps > seen->count && seen->count < GROWTH_STEPS)
-        result_verdict_unknown(
-            result, seen->count ? "fewer than 6 recorded steps do not show "
-                                  "whether memory grows"
-                                : "no step was recorded");
+        result_verdict_unknown(result, "fewer than 6 recorded steps do not "
+                                       "show whether memory grows");
 }
 
 /* Notes what too few steps cannot show. */
 static void note_few_steps(struct result *result, const struct steps_seen *seen)
 {
-    if (result->verdict != VERDICT_FITS && result->verdict != VERDICT_UNKNOWN)
+    if (result->whole_job || (result->verdict != VERDICT_FITS &&
+                              result->verdict != VERDICT_UNKNOWN))
         return;
-    result->no_steps = !seen->count && seen->tensors;
     if (seen->count && seen->count < GROWTH_STEPS)
         result_note(result,
                     "whether memory grows from step to step is not known: "
@@ -429,9 +445,13 @@ static void note_few_steps(struct result *result, const struct steps_seen *seen)
                     GROWTH_STEPS);
     else if (result->no_steps)
         result_note(result,
-                    "whether memory grows is not known: no step was recorded; "
-                    "--step-mark FUNC names the function of the script that "
-                    "is a step");
+                    "what was run fits, but no step was recorded, so whether "
+                    "memory grows is not known: --step-mark FUNC names the "
+                    "function of the script that is a step, --whole-job says "
+                    "that the command is the whole job");
+    else if (!seen->count && seen->tensors)
+        result_note(result, "whether memory grows is not known: no step was "
+                            "recorded");
 }
 
 _Static_assert(GROWTH_STEPS == 6, "a verdict says so in words");
@@ -453,7 +473,8 @@ void outlook_run(struct result *result, const struct rundir *dir,
         device_look(result, w.device, dir, recorded);
     host_look(result);
     judge(result);
-    gaps_note(result);
+    if (!result->whole_job)
+        gaps_note(result);
 }
 
 void outlook_replay(struct result *result, struct result_rank *rank,

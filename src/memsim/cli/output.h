@@ -66,6 +66,10 @@ struct study_options output_study(const struct output_options *options);
      .minimum = 1, .maximum = UINT32_MAX,                                      \
      .help = "the job will run N steps: exit with 123 if memory grows\n"       \
              "and runs out before"},                                           \
+    {"whole-job", 0, OPTION_FLAG, NULL,                                        \
+     offsetof(structure, member.study.whole_job),                              \
+     .help = "the job ends where the command does: judge what was run,\n"      \
+             "also without steps"},                                            \
     {"input-max", 0, OPTION_STRING, "[DIM=]N",                                 \
      offsetof(structure, member.study.input_max),                                    \
      .help = "the longest sample has N tokens: say what it needs, by\n"        \

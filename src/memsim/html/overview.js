@@ -121,6 +121,8 @@ function verdictWord(result) {
     return [many(refused, "allocation", "allocations"), "warn"];
   if (result.verdict === "fits" && failed)
     return [many(failed, "process", "processes"), "warn"];
+  if (result.no_steps)
+    return ["Unknown: no step was recorded", "warn"];
   if (collectivesFail(result))
     return [result.endless ? "Never ends" : "Collectives do not match", "bad"];
   return VERDICTS[result.verdict] || [String(result.verdict), "warn"];

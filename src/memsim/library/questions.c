@@ -215,7 +215,8 @@ static int answer_diff(struct asked *asked, const char *const *operands,
         name, 0, OPTION_FLAG, NULL, ROW(field)                                 \
     }
 #define JOB_ROWS                                                               \
-    NUMBER("steps", study.steps), TEXT("input-max", study.input_max),          \
+    NUMBER("steps", study.steps), FLAG("whole-job", study.whole_job),          \
+        TEXT("input-max", study.input_max),                                    \
         FLAG("worst-batch", study.worst_batch), FLAG("advice", study.advice)
 
 static const struct option_row report_rows[] = {

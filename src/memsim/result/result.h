@@ -242,6 +242,7 @@ struct result {
     size_t scan_count, scan_capacity;
     const struct result_seeds *seeds; /* borrowed; NULL: no --seeds */
     uint64_t job_steps;        /* of the job that will be run; 0: not given */
+    bool whole_job;            /* --whole-job: the job is what was run */
     const char *step_mark;     /* --step-mark; borrowed; NULL: not given */
     double slower_percent;  /* over --fail-slower's limit: by so much; else 0 */
     struct capability_set code; /* GPUs that its libraries have code for;
@@ -257,7 +258,8 @@ struct result {
     size_t stray_count;
     bool children_ignored; /* --ignore-children: they decide nothing */
     uint64_t refused;      /* requests for memory that were refused */
-    bool no_steps;         /* PyTorch's memory was used, in no step */
+    bool no_steps;         /* the verdict is unknown because PyTorch's memory
+                              was used, but in no step */
     uint64_t batch_groups; /* groups of ranks that work on one batch each; 0:
                               it is not known which */
     bool cut_short; /* the recording of a process, or more, ends before it */

@@ -225,6 +225,13 @@ bool result_process_is_fatal(const struct result *r, const struct session *s,
            !is_made_good(s, p);
 }
 
+bool result_is_whole(const struct result *r)
+{
+    return r->verdict == VERDICT_FITS || r->verdict == VERDICT_GROWS ||
+           r->verdict == VERDICT_HOST || r->verdict == VERDICT_INPUT ||
+           r->verdict == VERDICT_OVER_LIMIT || r->no_steps;
+}
+
 const char *result_verdict_name(enum verdict verdict)
 {
     static const char *const names[] = {

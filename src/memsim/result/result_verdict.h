@@ -13,6 +13,9 @@ void result_verdict_reach(struct result *r, const struct session *s);
 /* R's memory is known, and does not decide, for WHY (borrowed). */
 void result_verdict_unknown(struct result *r, const char *why);
 
+/* Whether the figures of R are those of all that was to be run. */
+bool result_is_whole(const struct result *r);
+
 /* Whether the last refusal of process P is what it, or the command, failed
  * of; the verdict is reached. */
 bool result_process_is_fatal(const struct result *r, const struct session *s,

@@ -71,6 +71,9 @@ int study_options_check(const struct study_options *options, struct err *err)
         (options->link && price_link_parse(options->link, link, err)) ||
         study_quantile(options, &factor, err))
         return -1;
+    if (options->whole_job && options->steps)
+        return err_set(err, "--steps N says that the job goes on after what "
+                            "was run, --whole-job that it does not");
     if ((options->link || options->quantile || options->placement) &&
         !options->cluster)
         return err_set(err, "--link, --quantile and --placement need "

@@ -27,6 +27,7 @@ struct study_options {
     const char *step_mark;  /* the run's --step-mark; NULL: not given */
     uint32_t steps;         /* of the job that will be run; 0: not given */
     int host_times;         /* index in "typical|recorded" */
+    bool whole_job;         /* the job is what was run */
     bool worst_batch;       /* of the data set, which was read */
     bool check_collectives; /* is a mismatch an error? */
     bool advice;

@@ -124,6 +124,15 @@ static int add_all(struct making *m, struct err *err)
     return rc;
 }
 
+/* Of a recording without steps it is 0, unless that was to be judged. */
+static int unknown_status(const struct gpu_table *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (t->rows[i].verdict == VERDICT_UNKNOWN && !t->rows[i].exit_status)
+            return CMD_OK;
+    return CMD_RUN_UNKNOWN;
+}
+
 /* The best of all rows. */
 static int status_of(const struct gpu_table *t, uint64_t job_steps)
 {
@@ -133,7 +142,7 @@ static int status_of(const struct gpu_table *t, uint64_t job_steps)
         int status;
     } order[] = {{VERDICT_FITS, CMD_OK},
                  {VERDICT_GROWS, grows},
-                 {VERDICT_UNKNOWN, CMD_RUN_UNKNOWN},
+                 {VERDICT_UNKNOWN, unknown_status(t)},
                  {VERDICT_INPUT, CMD_RUN_GROWS},
                  {VERDICT_OVER_LIMIT, CMD_RUN_OVER_LIMIT}};
 

@@ -153,6 +153,7 @@ bool replay_memory_outlook(struct replay_memory *m)
 
     owners_take(m);
     result->job_steps = q->options->steps;
+    result->whole_job = q->options->whole_job;
     struct err ignored = {""}; /* output_check() has looked */
     (void)law_wanted_parse(q->options->input_max, &result->wanted, &ignored);
     if (q->options->worst_batch && m->count)

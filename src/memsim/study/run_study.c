@@ -200,7 +200,8 @@ static bool wants_traces(const struct run_question *q,
 
     return q->traces || result->rank_count > 1 || o->fail_slower ||
            o->check_collectives || o->depends || o->steps || o->input_max ||
-           o->worst_batch || o->seeds || o->step_mark;
+           o->worst_batch || o->seeds || o->step_mark ||
+           result->fail_above_percent != 0;
 }
 
 int study_run_ask(struct run_study *s, const struct run_question *q,
@@ -218,6 +219,7 @@ int study_run_ask(struct run_study *s, const struct run_question *q,
         !study_gate(o, result, err))
         rc = 0;
     result->job_steps = o->steps;
+    result->whole_job = o->whole_job;
     result->step_mark = o->step_mark;
     (void)law_wanted_parse(o->input_max, &result->wanted, err);
     result->seeds = o->seeds;

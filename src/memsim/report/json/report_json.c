@@ -274,6 +274,8 @@ cJSON *report_json_make(const struct result *r)
         json_add_bytes(root, "needs_bytes", r->needs_bytes);
         cJSON_AddStringToObject(root, "why", r->why);
     }
+    if (r->no_steps)
+        cJSON_AddTrueToObject(root, "no_steps");
     json_add_strings(root, "command", r->command, arguments);
     add_invocation(root, r);
     cJSON *gpu = cJSON_AddObjectToObject(root, "gpu");

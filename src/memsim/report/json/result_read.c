@@ -311,7 +311,8 @@ static int read_verdict(const struct source *s, const cJSON *root,
         return -1;
     r->exit_status = (int)status;
     r->refused = refused;
-    for (int v = VERDICT_FITS; v <= VERDICT_NONE; v++)
+    r->no_steps = cJSON_IsTrue(cJSON_GetObjectItem(root, "no_steps"));
+    for (int v = VERDICT_FITS; v <= VERDICT_INPUT; v++)
         if (!strcmp(result_verdict_name((enum verdict)v), name)) {
             r->verdict = (enum verdict)v;
             return 0;

@@ -25,8 +25,11 @@ static enum batch_verdict outcome_verdict(const struct result *r, bool refused)
         return BATCH_OOM;
     case VERDICT_NONE:
         return BATCH_NONE;
+    case VERDICT_UNKNOWN: /* of a batch without steps the memory is known */
+        if (r->no_steps && !r->exit_status)
+            return refused ? BATCH_CAUGHT : BATCH_FITS;
+        break;
     case VERDICT_FAILED:
-    case VERDICT_UNKNOWN:
         break;
     }
     return BATCH_FAILED;

@@ -3,6 +3,7 @@
 
 #include "memsim/report/text/time_report.h"
 #include "memsim/result/gpu_need.h"
+#include "memsim/result/result_verdict.h"
 
 static uint64_t gpus_of(const struct result *r)
 {
@@ -48,11 +49,7 @@ struct compare_figures compare_figures_of(const struct result *r,
     f.gpus = gpus_of(r);
     if (t)
         add_speed(&f, r, t, terms);
-    f.whole = !r->refused && (r->verdict == VERDICT_FITS ||
-                              r->verdict == VERDICT_GROWS ||
-                              r->verdict == VERDICT_HOST ||
-                              r->verdict == VERDICT_INPUT ||
-                              r->verdict == VERDICT_OVER_LIMIT);
+    f.whole = !r->refused && result_is_whole(r);
     return f;
 }
 

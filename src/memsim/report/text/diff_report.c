@@ -12,6 +12,7 @@
 #include "memsim/report/text/ink.h"
 #include "memsim/report/text/text_columns.h"
 #include "memsim/report/text/tree.h"
+#include "memsim/result/result_verdict.h"
 #include "memsim/result/tree_node.h"
 
 #define SIZE_LENGTH 16
@@ -67,13 +68,6 @@ static bool has_several_cards(const struct diff *diff)
     return diff->device_count > 1;
 }
 
-static bool is_whole(const struct result *r)
-{
-    return r->verdict == VERDICT_FITS || r->verdict == VERDICT_GROWS ||
-           r->verdict == VERDICT_HOST || r->verdict == VERDICT_INPUT ||
-           r->verdict == VERDICT_OVER_LIMIT;
-}
-
 /* The GPU whose peak moved most speaks for the runs. */
 static const struct diff_device *device_of_all(const struct diff *diff)
 {
@@ -116,7 +110,7 @@ static char *change_of_all(const struct diff_report *r)
     }
     const char *moved = change_words(&device_of_all(r->diff)->allocated,
                                      change, sizeof change);
-    if (before == VERDICT_OOM && is_whole(r->diff->after))
+    if (before == VERDICT_OOM && result_is_whole(r->diff->after))
         return xasprintf("fits now, as %s did not; the peak allocated %s",
                          r->before, moved);
     return xasprintf("the peak allocated %s", moved);
@@ -219,7 +213,7 @@ static void notes_collect(struct diff_report *r)
         note(r, "PyTorch differs: %s before, %s after",
              d->before->torch_version, d->after->torch_version);
     note_cards_alone(r);
-    if (!is_whole(d->before) || !is_whole(d->after))
+    if (!result_is_whole(d->before) || !result_is_whole(d->after))
         note(r, "a run that died may not have got to its peak");
 }
 

@@ -56,11 +56,13 @@ void gpu_table_add(struct gpu_table *t, const struct result *result,
     struct gpu_row *row = &t->rows[t->count++];
     *row = (struct gpu_row){.gpu = *gpu,
                             .verdict = result->verdict,
+                            .exit_status = result->exit_status,
                             .used_bytes = f.used,
                             .headroom_bytes = f.headroom,
                             .kernels_differ = kernels_differ,
                             .price = price};
     const struct result_device *grows = growth_first(result);
+    t->no_steps |= result->no_steps;
     row->lasts_steps = grows ? grows->growth.least : 0;
     add_times(row, result);
 }
@@ -305,7 +307,10 @@ void gpu_table_text(const struct gpu_table *t, const struct report_style *style,
     write_others(t, VERDICT_INPUT, "the largest input does not fit on", out);
     write_others(t, VERDICT_OVER_LIMIT, "above the limit on", out);
     write_others(t, VERDICT_UNKNOWN,
-                 "not known, as the recording is not of the whole job:", out);
+                 t->no_steps ? "no step was recorded; what was run fits on"
+                             : "not known, as the recording is not of the "
+                               "whole job:",
+                 out);
     write_marks(t, out);
     write_left_out(t, out);
 }

@@ -11,6 +11,7 @@
 struct gpu_row {
     struct gpu gpu;
     enum verdict verdict;
+    int exit_status; /* of a replay on this GPU alone */
     uint64_t used_bytes, headroom_bytes;
     uint64_t lasts_steps; /* where memory grows, at least; 0: it does not */
     uint64_t step_ns, low_ns, high_ns; /* 0: not known */
@@ -26,6 +27,7 @@ struct gpu_row {
 struct gpu_table {
     struct gpu_row *rows;
     size_t count, capacity;
+    bool no_steps; /* the recording has none: where it fits is unknown */
     size_t without_code;  /* GPUs that the job has no code for: no rows */
     size_t without_price; /* of no known price, where there is a budget */
     size_t over_budget;

@@ -106,7 +106,7 @@ static const struct heading *heading_of(const struct result *r)
     if (r->verdict == VERDICT_OVER_LIMIT && r->collectives_fail)
         return r->endless ? &endless : &no_match;
     if (r->verdict == VERDICT_FITS &&
-        (r->refused || r->failure_count || r->no_steps))
+        (r->refused || r->failure_count))
         return &not_all;
     return &headings[r->verdict];
 }
@@ -123,8 +123,6 @@ static void fits_detail(const struct result *r, char *detail, size_t size)
     else if (failures)
         snprintf(detail, size, ", but %zu process%s failed", failures,
                  failures > 1 ? "es" : "");
-    else if (r->no_steps)
-        snprintf(detail, size, ", but no step was recorded");
 }
 
 static void failure_detail(const struct result *r, char *detail, size_t size)
