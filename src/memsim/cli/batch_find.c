@@ -100,6 +100,8 @@ static int run_job(struct batch_find *f, uint64_t batch, int output,
         result_fini(&result);
         if (o->verdict == BATCH_FITS)
             add_times(f, &dir, o);
+        if (dir.late)
+            batch_outcome_late(o);
         rundir_remove(&dir);
     }
     command_end(f);

@@ -24,7 +24,7 @@
 struct fit_options {
     struct job_options job;
     struct launch_options launch;
-    uint32_t from, to, multiple, steps, jobs;
+    uint32_t from, to, multiple, steps, jobs, limit_s;
     const char *cache;
     bool no_cache, quiet;
     const char *json;
@@ -49,6 +49,7 @@ static const struct option_row rows[] = {
      .help = "run N batches at a time, each on its part of this\n"
              "machine's CPUs: the same batches, and some that may\n"
              "turn out not to be needed (default 1)"},
+    TRIAL_ROWS(struct fit_options, limit_s),
     {"cache", 0, OPTION_STRING, "DIR", ROW(cache),
      .help = "keep results in this directory (default:\n"
              "memsim/fit-batch in $XDG_CACHE_HOME or ~/.cache)"},
@@ -138,7 +139,8 @@ static int fit(const struct fit_options *o, const struct job *job)
         .lines = o->quiet                ? NULL
                  : isatty(STDERR_FILENO) ? stderr
                                          : summary_stream(o),
-        .report.result = {.command = job->command, .gpu = job->gpu}};
+        .report = {.result = {.command = job->command, .gpu = job->gpu},
+                   .limit_s = o->limit_s}};
     struct err err = {""};
     int status = CMD_RUN_FAILED;
 
@@ -182,7 +184,8 @@ int cmd_fit_batch(int argc, char **argv)
         return status;
     struct job job = {.options = o.job,
                       .command = operands.values,
-                      .trace_limit_bytes = JOB_TRACE_LIMIT};
+                      .trace_limit_bytes = JOB_TRACE_LIMIT,
+                      .limit_s = o.limit_s};
     if (check_place(operands.values, &err) ||
         quiet_check_outer("fit-batch", &err))
         return cmd_fail(CMD_RUN_FAILED, &err);

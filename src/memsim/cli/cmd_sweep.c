@@ -38,11 +38,12 @@ struct sweep_options {
     struct launch_options launch;
     const char *cache, *nodes;
     bool no_cache;
-    uint32_t jobs;
+    uint32_t jobs, limit_s;
     struct compare_output output;
 };
 
 #define SWEEP_JOBS 256
+#define LATE       "timed out"
 
 #define ROW(field) .offset = offsetof(struct sweep_options, field)
 
@@ -56,6 +57,7 @@ static const struct option_row rows[] = {
      .maximum = SWEEP_JOBS,
      .help = "run N combinations at a time, each on its part of this\n"
              "machine's CPUs (default 1)"},
+    TRIAL_ROWS(struct sweep_options, limit_s),
     {"nodes", 0, OPTION_STRING, "N,N...", ROW(nodes),
      .help = "run each combination on so many nodes, and show the\n"
              "efficiency; {nnodes} in COMMAND is the number"},
@@ -115,6 +117,7 @@ struct sweep_run {
     struct input_run *runs; /* by combination; name NULL: it was not run */
     bool *ran; /* by combination: its JSON was written, by a worker or with
                   another delay */
+    bool *late; /* by combination: its run was ended, --trial-timeout */
     size_t failed, known;
 };
 
@@ -227,13 +230,16 @@ static int report_all(struct sweep_run *s, struct rundir *dir, size_t at,
         char *path = entry_path(s, key, ".json");
         bool told = false;
         int outcome = report_one(s, dir, k, path, &told);
-        *failed =
-            outcome && outcome != CMD_RUN_OOM && outcome != CMD_RUN_OVER_LIMIT;
+        *failed = (outcome || dir->late) && outcome != CMD_RUN_OOM &&
+                  outcome != CMD_RUN_OVER_LIMIT;
+        s->late[k] = *failed && dir->late;
         if (!told)
             status = (err_set(err, "%s: the report was not written", path),
                       CMD_RUN_FAILED);
         else if (!*failed && !quiet_interrupted() && !s->temporary)
             keep(s, key);
+        if (s->late[k])
+            unlink(path); /* what there is of it says nothing */
         s->ran[k] = s->ran[k] || (k > at && !status);
         free(path);
         free(key);
@@ -294,6 +300,17 @@ static void note_progress(const struct sweep_run *s, size_t at, bool known)
     free(words);
 }
 
+static void note_late(const struct sweep_run *s, size_t at)
+{
+    char *words = words_of(&s->sweep, at);
+    char shown[256];
+
+    text_quote(shown, sizeof shown, words);
+    fprintf(stderr, "  %zu/%zu  %s: " LATE ", ended after %" PRIu32 " s\n",
+            at + 1, s->sweep.combinations, shown, s->options->limit_s);
+    free(words);
+}
+
 /* Sets S->job to the combination AT; combination_end() undoes it. */
 static int combination_begin(struct sweep_run *s, size_t at, struct err *err)
 {
@@ -328,13 +345,15 @@ static int combination_run(struct sweep_run *s, size_t at, struct err *err)
     s->failed += failed;
     s->known += known;
     s->runs[at].name = path;
-    bool cut = !s->ran[at] && quiet_interrupted();
+    bool cut = s->late[at] || (!s->ran[at] && quiet_interrupted());
     if (!status && !cut)
         status = input_run_open(&s->runs[at], err) ? CMD_RUN_FAILED : 0;
     if (status || cut) {
         s->runs[at].name = NULL;
         unlink(path);
         free(path);
+        if (s->late[at])
+            note_late(s, at);
     } else if (!s->options->output.common.quiet && !s->ran[at]) {
         note_progress(s, at, known);
     }
@@ -346,6 +365,7 @@ static int combination_run(struct sweep_run *s, size_t at, struct err *err)
 /* --- several at a time ---------------------------------------------------- */
 
 #define WORKER_FAILED 1 /* the command did, for another reason than memory */
+#define WORKER_LATE   2 /* it was ended: its time was over */
 
 /* Runs the combination AT in a process of its own, which ends afterwards. */
 static int worker_run(void *context, size_t at)
@@ -356,17 +376,22 @@ static int worker_run(void *context, size_t at)
 
     if (quiet_interrupted())
         return ended_by(spawn_signal());
-    return status ? cmd_fail(status, &err) : s->failed ? WORKER_FAILED : 0;
+    return status        ? cmd_fail(status, &err)
+           : s->late[at] ? WORKER_LATE
+           : s->failed   ? WORKER_FAILED
+                         : 0;
 }
 
 static int worker_ended(void *context, size_t at, int status)
 {
     struct sweep_run *s = context;
 
-    for (size_t i = 0; i < s->delay.count; i++)
+    for (size_t i = 0; i < s->delay.count; i++) {
+        s->late[at + i] = status == WORKER_LATE;
         s->ran[at + i] = status == 0 || (!i && status == WORKER_FAILED);
-    s->failed += status == WORKER_FAILED;
-    return !s->ran[at];
+    }
+    s->failed += status == WORKER_FAILED || status == WORKER_LATE;
+    return !s->ran[at] && !s->late[at];
 }
 
 /* Whether the combination AT is to be run. A second one with the same KEY, of
@@ -424,7 +449,7 @@ static int run_ahead(struct sweep_run *s, struct err *err)
         status = (err_set(err, "no process for a run: %s", strerror(error)),
                   CMD_RUN_FAILED);
     for (size_t i = 0; i < count && !status; i++)
-        if (!s->ran[at[i]] && !quiet_interrupted())
+        if (!s->ran[at[i]] && !s->late[at[i]] && !quiet_interrupted())
             status = CMD_RUN_FAILED; /* it said why */
     free(at);
     return status;
@@ -449,7 +474,7 @@ static int tell(const struct sweep_run *s, struct err *err)
         for (size_t i = 0; i < sweep->axis_count; i++)
             row->cells[i] = (char *)sweep_value(sweep, r.row_count, i);
         row->result = run->name ? &run->file.result : NULL;
-        row->why = "not run";
+        row->why = s->late[r.row_count] ? LATE : "not run";
     }
     struct compare_delays delays = {
         s->delay.axis, xcalloc(sweep->combinations, sizeof *delays.ns)};
@@ -479,7 +504,7 @@ static int run_all(struct sweep_run *s, struct err *err)
     bool interrupted = quiet_interrupted();
 
     for (size_t at = 0; !status && at < s->sweep.combinations; at++) {
-        if (!interrupted || s->ran[at])
+        if (!s->late[at] && (!interrupted || s->ran[at]))
             status = combination_run(s, at, err);
         if (quiet_interrupted() && !interrupted)
             break;
@@ -558,6 +583,7 @@ static void sweep_run_fini(struct sweep_run *s)
         rmdir(s->directory);
     free(s->runs);
     free(s->ran);
+    free(s->late);
     free(s->directory);
     free(s->programs);
     sweep_fini(&s->sweep);
@@ -631,7 +657,9 @@ static int sweep(const struct sweep_options *o, char **words, struct err *err)
 {
     struct sweep_run s = {
         .options = o,
-        .job = {.options = o->job, .trace_limit_bytes = JOB_TRACE_LIMIT}};
+        .job = {.options = o->job,
+                .trace_limit_bytes = JOB_TRACE_LIMIT,
+                .limit_s = o->limit_s}};
     size_t axes = 0;
     int status = CMD_RUN_FAILED;
 
@@ -652,6 +680,7 @@ static int sweep(const struct sweep_options *o, char **words, struct err *err)
         (s.programs = job_programs(err)) && !find_directory(&s, err)) {
         s.runs = xcalloc(s.sweep.combinations, sizeof *s.runs);
         s.ran = xcalloc(s.sweep.combinations, sizeof *s.ran);
+        s.late = xcalloc(s.sweep.combinations, sizeof *s.late);
         status = cmd_check_job(&s.job);
         if (!status)
             status = sweep_all(&s, err);

@@ -42,14 +42,14 @@ int job_start(struct job *job, struct rundir *dir, struct err *err)
     char *why;
     int status = job_once(job, dir, err), runs = 0;
 
-    while (!status && runs++ < RUNS_MOST &&
+    while (!status && !dir->late && runs++ < RUNS_MOST &&
            launch_is_again(&job->launch, dir->path, &why)) {
         cmd_note("%s", why);
         free(why);
         rundir_remove(dir);
         status = job_once(job, dir, err);
     }
-    if (!status && job->launch.chooses &&
+    if (!status && !dir->late && job->launch.chooses &&
         (job->launch.axes.left_out || runs > RUNS_MOST))
         return job_settle(job, dir, err);
     return status;

@@ -6,6 +6,8 @@
 
 #include "memsim/run/job.h"
 
+#define TRIAL_SECONDS 1000000000
+
 /* The rows of an option table whose STRUCTURE has struct launch_options as
  * MEMBER. */
 /* clang-format off */
@@ -25,6 +27,13 @@
     {"rank-environment", 0, OPTION_CHOICE, "torchrun|slurm|openmpi",           \
      offsetof(structure, member.environment),                                  \
      .help = "variables that tell a rank its place, beside torchrun's"}
+
+/* The same for `member', a number of seconds. */
+#define TRIAL_ROWS(structure, member)                                          \
+    {"trial-timeout", 0, OPTION_COUNT, "SECONDS",                              \
+     offsetof(structure, member), .minimum = 1, .maximum = TRIAL_SECONDS,      \
+     .help = "end a run of COMMAND after SECONDS: it hangs, and is\n"          \
+             "shown apart (default: never)"}
 /* clang-format on */
 
 /* Runs JOB, whose launch was found, and again while it shows that other ranks

@@ -17,11 +17,19 @@ static const struct {
     [BATCH_GROWS] = {"grows", "grows"},
     [BATCH_FAILED] = {"failed", "failed"},
     [BATCH_NONE] = {"none", "no GPU used"},
+    [BATCH_TIMEOUT] = {"timeout", "timed out"},
 };
+
+void batch_outcome_late(struct batch_outcome *o)
+{
+    if (o->verdict == BATCH_FITS || batch_verdict_ends(o->verdict))
+        o->verdict = BATCH_TIMEOUT;
+}
 
 bool batch_verdict_ends(enum batch_verdict verdict)
 {
-    return verdict == BATCH_FAILED || verdict == BATCH_NONE;
+    return verdict == BATCH_FAILED || verdict == BATCH_NONE ||
+           verdict == BATCH_TIMEOUT;
 }
 
 const char *batch_verdict_text(enum batch_verdict verdict)

@@ -15,6 +15,7 @@ enum batch_verdict {
     BATCH_GROWS, /* it fits at first, but not to the job's end */
     BATCH_FAILED, /* for another reason: the verdict is not known */
     BATCH_NONE,   /* no GPU was used */
+    BATCH_TIMEOUT, /* it was ended: the verdict is not known */
 };
 
 /* One run. The figures are those of its fullest GPU. */
@@ -31,14 +32,18 @@ struct batch_outcome {
     bool cached;
 };
 
+/* Says of OUTCOME, of a run that was ended because its time was over, that
+ * nothing more is known; out of memory it stays. */
+void batch_outcome_late(struct batch_outcome *outcome);
+
 /* Whether a run of that verdict says nothing of larger and smaller batches. */
 bool batch_verdict_ends(enum batch_verdict verdict);
 
 /* The text for reports. */
 const char *batch_verdict_text(enum batch_verdict verdict);
 
-/* "fits", "oom", "caught-oom", "over-limit", "grows", "failed", "none": the
- * name in the JSON. */
+/* "fits", "oom", "caught-oom", "over-limit", "grows", "failed", "none",
+ * "timeout": the name in the JSON. */
 const char *batch_verdict_name(enum batch_verdict verdict);
 
 /* The name's verdict; -1: there is none of that name. */

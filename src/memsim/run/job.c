@@ -290,7 +290,9 @@ static int run_command(const struct job *job, const char *libraries,
                                 .environment = environment,
                                 .output = job->output,
                                 .kill_with_memsim = job->kill_with_memsim,
-                                .view = job->view};
+                                .view = job->view,
+                                .limit_s = job->limit_s,
+                                .late = &dir->late};
     pid_t pid;
 
     if (job->view)

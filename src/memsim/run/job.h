@@ -124,6 +124,7 @@ struct job {
     bool local_clock; /* each rank's clock is its own */
     const struct spawn_view *view; /* spawn.h; NULL: nobody watches */
     int output; /* descriptor for stdout and stderr; -1: they are inherited */
+    uint32_t limit_s; /* after which the command is ended; 0: never */
 };
 
 /* Finds the GPU of OPTIONS; with REAL, that of the catalogue that these are, or

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -13,6 +11,7 @@
 #include <unistd.h>
 
 #define WITNESS_WAIT_MS 100 /* on a busy machine, for the witness to run */
+#define GRACE_MS 10000 /* to end by itself, and for memsim to report */
 #define SAME_SIGNAL_MS  250 /* timeout(1) sends one to us and one to the group \
                              */
 
@@ -120,6 +119,7 @@ struct waiting {
     pid_t child;
     uint32_t known[NSIG];    /* of the witness's counts */
     uint64_t group_ms[NSIG]; /* when the group got one last; 0: never */
+    uint64_t end_ms; /* when the child is ended; 0: never */
 };
 
 /* Whether the group got SIGNAL, of which this process has just had one. */
@@ -148,12 +148,38 @@ static bool was_for_group(struct waiting *w, int signal)
 
 static void pass_on(struct waiting *w, int signal, const siginfo_t *info)
 {
+    bool is_ours = getpgid(w->child) == getpgrp();
+
     last_signal = signal;
-    if (info->si_code > 0) /* the terminal's, for the foreground group */
+    if (is_ours && info->si_code > 0) /* the terminal's, for its group */
         return;
-    if (getpgid(w->child) == getpgrp() && was_for_group(w, signal))
+    if (is_ours && was_for_group(w, signal))
         return;
     kill(w->child, signal);
+}
+
+/* Ends the child's group: first so that its processes can end by themselves. */
+static void group_end(struct waiting *w)
+{
+    kill(-w->child, w->relay->late ? SIGKILL : SIGTERM);
+    w->relay->late = true;
+    w->end_ms = now_ms() + GRACE_MS;
+}
+
+/* The next signal of SET; -1: there was none, and the child's time may be
+ * over. */
+static int signal_wait(struct waiting *w, const sigset_t *set, siginfo_t *info)
+{
+    uint64_t now = now_ms(), left = w->end_ms > now ? w->end_ms - now : 0;
+    const struct timespec rest = {.tv_sec = (time_t)(left / 1000),
+                                  .tv_nsec = (long)(left % 1000) * 1000000};
+
+    if (!w->end_ms)
+        return sigwaitinfo(set, info);
+    int signal = sigtimedwait(set, info, &rest);
+    if (signal < 0 && errno == EAGAIN)
+        group_end(w);
+    return signal;
 }
 
 /* What came too late for the command is not meant for memsim's report. */
@@ -167,9 +193,13 @@ static void drop_pending(void)
         last_signal = signal;
 }
 
-int relay_wait(struct relay *relay, pid_t child, const sigset_t *mask)
+int relay_wait(struct relay *relay, pid_t child, uint32_t limit_s,
+               const sigset_t *mask)
 {
-    struct waiting w = {.relay = relay, .child = child};
+    struct waiting w = {
+        .relay = relay,
+        .child = child,
+        .end_ms = limit_s ? now_ms() + (uint64_t)limit_s * 1000 : 0};
     sigset_t set = relay_signals();
     siginfo_t info;
     int status;
@@ -180,6 +210,8 @@ int relay_wait(struct relay *relay, pid_t child, const sigset_t *mask)
         pid_t pid = waitpid(child, &status, WNOHANG);
 
         if (pid == child) {
+            if (relay->late)
+                kill(-child, SIGKILL); /* what it has started */
             drop_pending();
             return status;
         }
@@ -187,7 +219,7 @@ int relay_wait(struct relay *relay, pid_t child, const sigset_t *mask)
             continue; /* its SIGCHLD may be gone already */
         if (pid < 0)
             return -1;
-        int signal = sigwaitinfo(&set, &info);
+        int signal = signal_wait(&w, &set, &info);
         if (signal > 0 && signal != SIGCHLD)
             pass_on(&w, signal, &info);
     }

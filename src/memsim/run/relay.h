@@ -10,11 +10,14 @@
 #define MEMSIM_MEMSIM_RUN_RELAY_H
 
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct relay {
     struct witness *seen; /* shared with the witness; NULL: there is none */
     pid_t witness;
+    bool late; /* the command's time was over */
 };
 
 /* Starts the witness. All signals must be blocked; MASK is what the process
@@ -22,10 +25,13 @@ struct relay {
  * signal from a process is forwarded. */
 void relay_start(struct relay *relay, const sigset_t *mask);
 
-/* Waits for CHILD, with all signals still blocked, and forwards signals.
- * Afterwards the signals that this function waits for are blocked. Returns the
- * status of waitpid(2) for CHILD, or -1. */
-int relay_wait(struct relay *relay, pid_t child, const sigset_t *mask);
+/* Waits for CHILD, with all signals still blocked, and forwards signals. After
+ * LIMIT_S seconds (0: never) its process group, which must be its own then, is
+ * ended by SIGTERM, and 10 s later by SIGKILL. Afterwards the signals that this
+ * function waits for are blocked. Returns the status of waitpid(2) for CHILD, or
+ * -1. */
+int relay_wait(struct relay *relay, pid_t child, uint32_t limit_s,
+               const sigset_t *mask);
 
 /* Ends the witness. */
 void relay_stop(struct relay *relay);

@@ -20,6 +20,7 @@ struct rundir {
     int file;       /* fd of the session file, likewise */
     bool mapped;    /* the session is the file; else a copy on the heap */
     struct session *session;
+    bool late; /* the run was ended after job.limit_s */
 };
 
 /* Makes a run's directory and owns it until it is closed. PATH must be new or

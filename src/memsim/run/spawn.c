@@ -300,10 +300,21 @@ static int child_output(const struct spawn *spawn)
                : 0;
 }
 
+/* A group of its own, which can be ended as one, and must not read the
+ * terminal. Returns 0 or -1. */
+static int child_alone(void)
+{
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    return nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || setpgid(0, 0)
+               ? -1
+               : 0;
+}
+
 static void child_exec(const struct spawn *spawn, int report,
                        const sigset_t *mask, pid_t parent)
 {
-    if (child_output(spawn))
+    if (child_output(spawn) || (spawn->limit_s && child_alone()))
         _exit(125);
     if (spawn->kill_with_memsim &&
         (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent))
@@ -377,7 +388,10 @@ int spawn_run(const struct spawn *spawn, pid_t *pid, int *status)
     if (spawn->view)
         spawn->view->started(spawn->view->context);
     if (*pid > 0)
-        *status = shell_status(relay_wait(&relay, *pid, &mask));
+        *status =
+            shell_status(relay_wait(&relay, *pid, spawn->limit_s, &mask));
+    if (spawn->late)
+        *spawn->late = relay.late;
     if (spawn->view)
         spawn->view->ended(spawn->view->context);
     relay_stop(&relay);

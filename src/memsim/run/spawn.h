@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "common/base/err.h"
@@ -61,6 +62,9 @@ struct spawn {
     int output;            /* descriptor for its output; -1: same as memsim's */
     bool kill_with_memsim; /* the kernel kills it when this process ends */
     const struct spawn_view *view; /* NULL: nobody watches; not with `output' */
+    uint32_t limit_s; /* after which it is ended, with what it has started; it
+                         reads nothing then; 0: never */
+    bool *late;       /* set: it was; may be NULL without a limit */
 };
 
 /* Runs SPAWN and waits. A signal to this process alone is forwarded; one to the

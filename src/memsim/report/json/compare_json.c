@@ -26,6 +26,8 @@ static void add_run(cJSON *runs, const struct compare_report *r, size_t row,
     if (result)
         cJSON_AddStringToObject(run, "verdict",
                                 result_verdict_name(result->verdict));
+    else
+        cJSON_AddStringToObject(run, "why", r->rows[row].why);
     if (result)
         json_add_uint(run, "failed_allocations", result->refused);
     if (f.known) {

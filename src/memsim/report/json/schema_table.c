@@ -712,7 +712,7 @@ const struct schema_object schema_objects[] = {
 )},
 {"batch_try", "a run of fit-batch; the peaks are those of its fullest GPU", "peaks", FIELDS(
     {"batch", "uint", "the batch"},
-    {"verdict", "fits|oom|caught-oom|over-limit|grows|failed|none", "the result; grows: memory runs out before the steps of --steps"},
+    {"verdict", "fits|oom|caught-oom|over-limit|grows|failed|none|timeout", "the result; grows: memory runs out before the steps of --steps; timeout: the run was ended after --trial-timeout"},
     {"command_status", "int", "the exit status of the command"},
     {"step_ns", "optional uint", "the predicted time of a step"},
     {"low_ns", "optional uint", "its band"},
@@ -768,6 +768,7 @@ const struct schema_object schema_objects[] = {
 {"compare_run", "a run; the peaks are those of its fullest GPU", NULL, FIELDS(
     {"values", "list of text", "its value for each of names"},
     {"verdict", "optional " VERDICT, "the result; missing: it was not run"},
+    {"why", "optional text", "why it has none: not run, or timed out (sweep --trial-timeout)"},
     {"failed_allocations", "optional uint", "the number of requests for GPU memory that failed"},
     {"whole", "bool", "the peaks are those of the whole job; false: they are lower bounds"},
     {"peak_allocated_bytes", "optional uint", "torch.cuda.max_memory_allocated(); this and the next three only if a GPU was used"},

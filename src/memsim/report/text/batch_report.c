@@ -205,6 +205,11 @@ static void write_notes(const struct batch_report *r, FILE *out)
                 "  note: with batch %" PRIu64 " the command used no GPU; the "
                 "search ends there\n",
                 failed->batch);
+    else if (failed && failed->verdict == BATCH_TIMEOUT)
+        fprintf(out,
+                "  note: batch %" PRIu64 " was ended after %" PRIu32
+                " s (--trial-timeout); the search ends\n        there\n",
+                failed->batch, r->limit_s);
     else if (failed)
         fprintf(out,
                 "  note: batch %" PRIu64 " failed (status %d), not for lack of "

@@ -18,6 +18,7 @@ struct batch_report {
     size_t outcome_count, outcome_capacity;
     size_t unneeded_runs; /* made ahead, for a search that went elsewhere */
     int signal; /* that ended the search; 0: none did */
+    uint32_t limit_s; /* of a run; 0: there is none */
 };
 
 /* What RESULT comes to; its times where it has them. */
