@@ -149,13 +149,12 @@ static bool was_for_group(struct waiting *w, int signal)
 static void pass_on(struct waiting *w, int signal, const siginfo_t *info)
 {
     bool is_ours = getpgid(w->child) == getpgrp();
+    bool is_terminal = info->si_code > 0; /* for the foreground group */
 
     last_signal = signal;
-    if (is_ours && info->si_code > 0) /* the terminal's, for its group */
+    if (is_ours && (is_terminal || was_for_group(w, signal)))
         return;
-    if (is_ours && was_for_group(w, signal))
-        return;
-    kill(w->child, signal);
+    kill(is_terminal ? -w->child : w->child, signal);
 }
 
 /* Ends the child's group: first so that its processes can end by themselves. */

@@ -28,8 +28,8 @@ void relay_start(struct relay *relay, const sigset_t *mask);
 /* Waits for CHILD, with all signals still blocked, and forwards signals. After
  * LIMIT_S seconds (0: never) its process group, which must be its own then, is
  * ended by SIGTERM, and 10 s later by SIGKILL. Afterwards the signals that this
- * function waits for are blocked. Returns the status of waitpid(2) for CHILD, or
- * -1. */
+ * function waits for are blocked. Returns the status of waitpid(2) for CHILD,
+ * or -1. */
 int relay_wait(struct relay *relay, pid_t child, uint32_t limit_s,
                const sigset_t *mask);
 
