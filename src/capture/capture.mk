@@ -163,7 +163,7 @@ EMULATE_LIB := $(REAL_LIB)/emulate
 EMULATE_PIC := $(filter-out %/capture/real/nccl.o,$(REAL_PIC)) \
     $(patsubst %.c,$(O)/pic-real/%.o,$(wildcard src/capture/emulate/*.c) \
         $(addprefix src/capture/nccl/,buffers.c \
-            collective.c comm.c exchange.c operation.c)) \
+            collective.c comm.c exchange.c operation.c sources.c)) \
     $(filter-out %/live.o %/channel.o %/others.o %/delays.o %/places.o,$(CLOCK_PIC)) \
     $(O)/pic/nccl.stubs.o
 

@@ -370,6 +370,28 @@ for size in 10, 700_000, 10, 3_000_000:
 dist.barrier()
 dist.destroy_process_group()
 """
+# Even ranks differ from odd ones, as a message shows: two of eight are run.
+PAIRS = HEAD + """
+dist.init_process_group("nccl")
+two = [dist.new_group([i, i + 1]) for i in range(0, world, 2)][rank // 2]
+one = torch.full((3,), rank % 2 + 1.0, device="cuda")
+if rank % 2:
+    dist.recv(torch.empty(3, device="cuda"), rank - 1, group=two)
+else:
+    dist.send(one, rank + 1, group=two)
+total = one.clone()
+dist.all_reduce(total)
+out = torch.empty(world * 3, device="cuda")
+dist.all_gather_into_tensor(out, one)
+shares = torch.arange(float(world), device="cuda") * (rank % 2 + 1)
+mine = torch.empty(1, device="cuda")
+dist.reduce_scatter_tensor(mine, shares)
+dist.barrier()  # before it, memsim begins again with the ranks that differ
+equal(total.tolist(), [1.5 * world] * 3)
+equal(out.tolist(), ([1.0] * 3 + [2.0] * 3) * (world // 2))
+equal(mine.item(), 1.5 * world * rank)
+dist.destroy_process_group()
+"""
 # Of 256 MiB, rank 0's half.
 SAVE_PARTS = HEAD + """
 import torch.distributed.checkpoint as dcp
@@ -466,6 +488,14 @@ def left_out_ranks_are_equal(script, world, ranks, argument=""):
               (rank, stand, True))
     shown = {r: p for r, p in peaks["all"].items() if r in peaks["few"]}
     equal(shown, {r: peaks["few"][r] for r in shown})
+
+
+@test
+def ranks_that_are_not_run_send_what_those_with_their_places_send():
+    with tempfile.TemporaryDirectory() as directory:
+        kept = os.path.join(directory, "kept")
+        run(PAIRS, directory, "--nproc-per-node", "8", "-o", kept)
+        equal(classes(kept), {r: r % 2 * 7 for r in range(8)})
 
 
 @test

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "capture/core/base/pages.h"
@@ -19,6 +20,7 @@
 #include "capture/core/work/stream.h"
 #include "capture/nccl/gpu.h"
 #include "capture/nccl/operation.h"
+#include "capture/nccl/sources.h"
 #include "common/trace/session.h"
 
 /* When the other programs of the run have used less of the processor than
@@ -31,12 +33,6 @@
 #define LOOK_MS      500
 
 _Static_assert(sizeof(struct exchange_wait) <= AWAIT_BYTES, "does not fit");
-
-/* A rank that is a process, and for how many it stands. */
-struct source {
-    uint32_t rank;
-    uint64_t weight;
-};
 
 /* Room for two letters; with LOCK. */
 static struct reduce_side sides[2];
@@ -143,22 +139,6 @@ static void post(const struct exchange *e, struct communicator *c)
 
 /* --- whether it is there -------------------------------------------------- */
 
-/* The ranks that are processes, ascending, so far. */
-static uint32_t sources_find(const struct communicator *c,
-                             struct source sources[MAILBOX_SEATS])
-{
-    uint32_t ranks[MAILBOX_SEATS];
-    uint32_t count = memsim_mailbox_ranks(&c->box, ranks);
-
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t next = i + 1 < count ? ranks[i + 1] : (uint32_t)c->ranks;
-
-        sources[i].rank = ranks[i];
-        sources[i].weight = next - (i ? ranks[i] : 0);
-    }
-    return count;
-}
-
 static bool is_gone(const struct communicator *c, uint32_t rank)
 {
     for (uint32_t i = 0; i < c->gone_count; i++)
@@ -196,33 +176,33 @@ static struct exchange turn_of(const struct exchange *e, int rank)
 }
 
 /* A group of broadcasts, one from each rank in turn, gathers shares (PyTorch's
- * all_gather of a list): a rank that is no process sends what the nearest one
- * below it sends in its own turn, which becomes OTHER; its rank, or -1: E is no
- * such broadcast. */
+ * all_gather of a list): a rank that is no process sends what the one that
+ * stands for it sends in its own turn, which becomes OTHER; its rank, or -1: E
+ * is no such broadcast. */
 static int stand_in(const struct exchange *e, const struct communicator *c,
                     struct exchange *other)
 {
-    struct source sources[MAILBOX_SEATS];
+    struct sources s;
     const struct exchange own = turn_of(e, c->rank);
     const struct mailbox_letter letter = letter_of(&own, c, (uint32_t)c->rank);
-    uint32_t pid, count, at = 0;
+    uint32_t pid;
+    uint8_t by;
 
     if (e->shape != SHAPE_BROADCAST || !e->in_group ||
         memsim_mailbox_seated(&c->box, (uint32_t)e->root, &pid) ||
         memsim_mailbox_read(&c->box, &letter, 0, 0, NULL, NULL) != MAIL_HERE)
         return -1;
-    count = sources_find(c, sources);
-    while (at + 1 < count && sources[at + 1].rank < (uint32_t)e->root)
-        at++;
-    *other = turn_of(e, (int)sources[at].rank);
-    return (int)sources[at].rank;
+    sources_find(c, &s);
+    sources_assign(c, &s, (uint32_t)e->root, 1, &by);
+    *other = turn_of(e, (int)s.rank[by]);
+    return (int)s.rank[by];
 }
 
 /* The first rank whose letter is waited for; -1: none. C->ranks: one that is
  * not there yet. */
 static int missing(const struct exchange *e, const struct communicator *c)
 {
-    struct source sources[MAILBOX_SEATS];
+    struct sources s;
 
     if (has_one_source(e)) {
         struct exchange other;
@@ -233,11 +213,11 @@ static int missing(const struct exchange *e, const struct communicator *c)
                    ? rank
                    : -1;
     }
-    uint32_t count = sources_find(c, sources);
-    for (uint32_t i = 0; i < count; i++)
-        if (!has_come(e, c, sources[i].rank))
-            return (int)sources[i].rank;
-    return count < (uint32_t)c->ranks && !c->box.is_full ? c->ranks : -1;
+    sources_find(c, &s);
+    for (uint32_t i = 0; i < s.count; i++)
+        if (!has_come(e, c, s.rank[i]))
+            return (int)s.rank[i];
+    return s.count < (uint32_t)c->ranks && !c->box.is_full ? c->ranks : -1;
 }
 
 /* --- what it comes to ----------------------------------------------------- */
@@ -258,18 +238,29 @@ static bool is_unknown(const unsigned char *marks, uint64_t bytes)
     return !marks[0] && !memcmp(marks, marks + 1, bytes - 1);
 }
 
-/* False: nothing is known of the sum. */
+/* How many of C's ranks are number I of BY. */
+static uint64_t weight_of(const struct communicator *c, const uint8_t *by,
+                          uint32_t i)
+{
+    uint64_t weight = 0;
+
+    for (int r = 0; r < c->ranks; r++)
+        weight += by[r] == i;
+    return weight;
+}
+
+/* Of S, each as often as it is in BY. False: nothing is known of the sum. */
 static bool sum_up(const struct exchange *e, const struct communicator *c,
-                   const struct source *sources, uint32_t count)
+                   const struct sources *s, const uint8_t *by)
 {
     struct reduction r = nccl_reduction(e->operation, e->type, e->count);
     uint64_t at = sends_shares(e) ? (uint64_t)c->rank * e->share : 0;
 
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < s->count; i++) {
         struct reduce_side *side = &sides[i > 0];
 
-        side->weight = sources[i].weight;
-        if (!side_read(e, c, sources[i].rank, at, e->share, side) ||
+        side->weight = weight_of(c, by, i);
+        if (!side_read(e, c, s->rank[i], at, e->share, side) ||
             is_unknown(side->marks, e->share))
             return false;
         if (i)
@@ -279,7 +270,7 @@ static bool sum_up(const struct exchange *e, const struct communicator *c,
     }
     if (e->operation == ncclAvg)
         memsim_reduce_divide(&r, &sides[0], (uint64_t)c->ranks);
-    return count;
+    return s->count;
 }
 
 static void memory_put(uint64_t to, uint64_t bytes, bool known)
@@ -290,19 +281,19 @@ static void memory_put(uint64_t to, uint64_t bytes, bool known)
         nccl_gpu_forget(to, bytes);
 }
 
-/* Every rank's share, side by side. */
+/* Every rank's share, side by side: what number BY of S sends. */
 static void gather(const struct exchange *e, const struct communicator *c,
-                   const struct source *sources, uint32_t count)
+                   const struct sources *s, const uint8_t *by)
 {
     uint64_t at = sends_shares(e) ? (uint64_t)c->rank * e->share : 0;
-    uint64_t to = e->receive;
 
-    for (uint32_t i = 0; i < count; i++) {
-        bool known =
-            side_read(e, c, sources[i].rank, at, e->share, &sides[0]);
+    for (uint32_t i = 0; i < s->count; i++) {
+        bool known = side_read(e, c, s->rank[i], at, e->share, &sides[0]);
 
-        for (uint64_t n = 0; n < sources[i].weight; n++, to += e->share)
-            memory_put(to, e->share, known);
+        for (int r = 0; r < c->ranks; r++)
+            if (by[r] == i)
+                memory_put(e->receive + (uint64_t)r * e->share, e->share,
+                           known);
     }
 }
 
@@ -365,19 +356,32 @@ static void take_one(const struct exchange *e, const struct communicator *c)
     /* else: what another one would send all, this one has itself */
 }
 
+/* What all ranks of C sent. Returns false where there is no memory. */
+static bool take_all(const struct exchange *e, const struct communicator *c)
+{
+    struct sources s;
+    uint8_t *by = malloc((size_t)c->ranks);
+
+    if (!by)
+        return false;
+    sources_find(c, &s);
+    sources_assign(c, &s, 0, s.count ? (uint32_t)c->ranks : 0, by);
+    if (receives_shares(e))
+        gather(e, c, &s, by);
+    else
+        memory_put(e->receive, e->share, sum_up(e, c, &s, by));
+    free(by);
+    return true;
+}
+
 static void carry_out(const struct exchange *e, const struct communicator *c)
 {
-    struct source sources[MAILBOX_SEATS];
-    uint32_t count = sources_find(c, sources);
+    bool one = has_one_source(e), open = sides_open();
 
-    if (!sides_open())
-        nccl_gpu_forget(e->receive, received_bytes(e, c));
-    else if (has_one_source(e))
+    if (open && one)
         take_one(e, c);
-    else if (receives_shares(e))
-        gather(e, c, sources, count);
-    else
-        memory_put(e->receive, e->share, sum_up(e, c, sources, count));
+    else if (!open || !take_all(e, c))
+        nccl_gpu_forget(e->receive, received_bytes(e, c));
 }
 
 static bool complete(void *data, bool unwanted, bool over)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a collective brings from one rank to others. Small payloads really
  * travel, between ranks that are processes of this run; of larger ones nothing
- * is known. A rank that is no process sends what the nearest one below it sends
- * that is one, or where there is none below, the first. */
+ * is known. A rank that is no process sends what the one sends that stands for
+ * it (sources.h). */
 #ifndef MEMSIM_CAPTURE_NCCL_EXCHANGE_H
 #define MEMSIM_CAPTURE_NCCL_EXCHANGE_H
 

@@ -2,8 +2,8 @@
 """Answers for ranks that are not run (memsim run --nnodes).
 
 Of WORLD_SIZE ranks those of MEMSIM_RANKS are processes. Through NCCL the others
-send what the nearest lower rank sends that is one (nccl/exchange.h), and here
-they do the same in what PyTorch does beside NCCL: the store where ranks meet,
+send what the one sends that stands for them (nccl/sources.h), and here they do
+the same in what PyTorch does beside NCCL: the store where ranks meet,
 gloo's collectives of host tensors, and with both collectives of objects. What a
 rank alone could say that is not run is refused, with the program's line.
 

@@ -46,8 +46,7 @@ __attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
     close(fd);
 }
 
-/* Reads the axes that are known. Returns how many there are. */
-static uint32_t axes_read(struct rank_axis axes[RANK_AXES])
+uint32_t memsim_ranks_axes(struct rank_axis axes[RANK_AXES])
 {
     const char *at = getenv(AXES);
     uint32_t count = 0;
@@ -66,7 +65,7 @@ static uint32_t axes_read(struct rank_axis axes[RANK_AXES])
 static bool is_known(uint32_t stride, uint32_t size)
 {
     struct rank_axis axes[RANK_AXES];
-    uint32_t count = axes_read(axes);
+    uint32_t count = memsim_ranks_axes(axes);
 
     for (uint32_t i = 0; i < count; i++)
         if (axes[i].stride == stride && axes[i].size == size)
@@ -79,13 +78,13 @@ uint32_t memsim_ranks_stand(uint32_t rank, const uint32_t *ranks,
 {
     struct rank_axis axes[RANK_AXES];
 
-    return rank_axis_stand(axes, axes_read(axes), ranks, count, rank);
+    return rank_axis_stand(axes, memsim_ranks_axes(axes), ranks, count, rank);
 }
 
 uint32_t memsim_ranks_first(uint32_t rank)
 {
     struct rank_axis axes[RANK_AXES];
-    uint32_t count = axes_read(axes), first = 0;
+    uint32_t count = memsim_ranks_axes(axes), first = 0;
 
     while (!rank_axis_alike(axes, count, first, rank))
         first++;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "capture/core/base/core.h"
+#include "common/trace/rank_axis.h"
 
 /* Whether memsim chooses the ranks. */
 CORE_API bool memsim_ranks_are_chosen(void);
@@ -35,6 +36,10 @@ CORE_API void memsim_rank_differs(uint32_t rank, const char *place);
 CORE_API uint32_t memsim_ranks_stand(uint32_t rank, const uint32_t *ranks,
                                      uint32_t count);
 CORE_API uint32_t memsim_ranks_first(uint32_t rank);
+
+/* Writes the axes that were known when this process began to AXES, without kind
+ * and place. Returns how many. */
+CORE_API uint32_t memsim_ranks_axes(struct rank_axis axes[RANK_AXES]);
 
 /* RANK_AXIS_AGAIN and SESSION_DEVICES, for Python. */
 extern CORE_API const int memsim_ranks_again, memsim_ranks_most;
