@@ -7,7 +7,8 @@ profile (doc/evidence/traces.md has what its replays were compared with).
 
 Rank r has the tensor part r % tp and the stage r / tp % pp. A stage is one of
 torch.distributed.pipelining (1F1B); replicas are DistributedDataParallel's. Without
---pp 2 and more a step is a forward and a backward of each micro-batch.
+--pp 2 and more a step is a forward and a backward of each micro-batch. With --fsdp
+replicas are fully_shard's, of each layer and then of the model.
 """
 import argparse
 import contextlib
@@ -18,6 +19,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B
 from torch.nn.parallel import DistributedDataParallel
 from torch.profiler import ProfilerActivity, profile, schedule
@@ -106,6 +108,7 @@ def options():
                         ("length", 2048), ("vocabulary", 8192), ("steps", 3)):
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--profile")
+    parser.add_argument("--fsdp", action="store_true")
     return parser.parse_args()
 
 
@@ -114,7 +117,10 @@ def steps_of(o, stage, mesh, device):
     tokens = torch.randint(o.vocabulary, (2, o.micro_batches * o.batch, o.length),
                            device=device)
     model = stage
-    if o.dp > 1:
+    if o.fsdp:
+        for part in (*stage.layers, stage):
+            fully_shard(part, mesh=mesh["dp"])
+    elif o.dp > 1:
         model = DistributedDataParallel(stage, process_group=mesh["dp"].get_group())
     adam = torch.optim.AdamW(stage.parameters(), fused=True)
     if o.pp > 1:
@@ -131,7 +137,9 @@ def steps_of(o, stage, mesh, device):
             parts = list(zip(*(t.chunk(o.micro_batches) for t in tokens)))
             for i, (x, y) in enumerate(parts):
                 last = i + 1 == len(parts)
-                with (model.no_sync() if o.dp > 1 and not last
+                if o.fsdp:
+                    model.set_requires_gradient_sync(last)
+                with (model.no_sync() if o.dp > 1 and not last and not o.fsdp
                       else contextlib.nullcontext()):
                     loss_of(model(x), y).backward()
         adam.step()

@@ -51,6 +51,7 @@ struct pipe_cut {
     struct pipe_boundary *boundaries; /* layers - 1 */
     uint64_t stream, device;          /* that compute */
     uint32_t thread;                  /* that calls the forward */
+    const char *refusal; /* of a profile, its begin; NULL: that of stages */
     struct map layer_by_module; /* layer + 1, of layers and what is in them */
     struct map layer_itself;    /* layer + 1, of layers alone */
 };

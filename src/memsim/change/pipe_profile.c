@@ -65,6 +65,11 @@ uint32_t pipe_profile_layers(const struct records *r,
 static int profile_refuse(const struct cutting *k, const char *why,
                           struct err *err)
 {
+    if (k->c->refusal)
+        return err_set(err,
+                       "%s of step %" PRIu32 " of this profile, with %" PRIu32
+                       " layers: %s",
+                       k->c->refusal, k->index, k->c->layers, why);
     return err_set(err,
                    "--change: stages cannot be made of step %" PRIu32
                    " of this profile, with %" PRIu32 " layers: %s. Of a "

@@ -12,6 +12,8 @@
 #define MEMSIM_MEMSIM_CHANGE_REPLICAS_H
 
 #include "common/base/err.h"
+#include "common/base/range.h"
+#include "memsim/change/records.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,6 +32,11 @@ struct replicas {
     uint32_t group;  /* of a pipeline's stages, each of which has its own */
     uint32_t stages; /* of the pipeline; 1: there is none */
 };
+
+/* The ranks that average with this one of R's job: that rank of each replica.
+ */
+struct range replicas_members(const struct replicas *replicas,
+                              const struct records *r);
 
 /* Writes the trace FROM with gradients that are averaged over RANKS ranks to
  * the new file TO; no file where it has collectives. Gradients to which a later

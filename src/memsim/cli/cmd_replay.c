@@ -77,6 +77,9 @@ static const struct option_row rows[] = {
     {"average", 0, OPTION_STRING, "GROUP", ROW(ask.average),
      .help = "for --dp: the process group of an imported profile that\n"
              "averages gradients"},
+    {"fsdp", 0, OPTION_FLAG, NULL, ROW(ask.shards),
+     .help = "for --dp and the profile of one GPU: put in what FSDP\n"
+             "does (fully_shard of each layer) in place of DDP"},
     {"change", 0, OPTION_STRING, "CHANGE[,CHANGE]...", ROW(output.study.change),
      .help = "change the job: time:NAME=X, operations with NAME in\n"
              "their name take X of their time; overlap:NAME, they run\n"

@@ -140,6 +140,7 @@ void comm_log_record(struct comm_log *log, const struct trace_item *item)
         break;
     case TRACE_RANGE_PUSH:
         log->script = item->head.thread;
+        log->step_first = log->call_count;
         break;
     case TRACE_COMMUNICATOR:
         on_communicator(log, item);
@@ -175,8 +176,23 @@ static void parts_add(struct comm_log *log, const struct op *op,
     }
 }
 
+/* OP is of a profile, whose backward has a thread of its own: what the script
+ * called in this step before a kernel of that thread is of a forward. */
+static void forward_mark(struct comm_log *log, const struct op *op)
+{
+    if (op->kind < OP_LAUNCH || op->kind > OP_LIBRARY_CALL ||
+        op->thread == log->script)
+        return;
+    log->has_backward = true;
+    for (size_t i = log->step_first; i < log->call_count; i++)
+        log->calls[i].in_forward = log->calls[i].by_script;
+    log->step_first = log->call_count;
+}
+
 void comm_log_op(struct comm_log *log, const struct op *op)
 {
+    if (log->imported)
+        forward_mark(log, op);
     if (op->kind != OP_COLLECTIVE)
         return;
     const struct trace_collective *c = op_as_collective(op);

@@ -48,6 +48,7 @@ struct comm_call {
     uint64_t host_ns;
     uint64_t start_ns, duration_ns; /* as measured; 0: not an imported one */
     bool by_script; /* of an imported one: the thread of the steps called it */
+    bool in_forward; /* likewise, and kernels of a backward follow in its step */
 };
 
 struct comm_log {
@@ -56,6 +57,9 @@ struct comm_log {
     uint64_t first_ns;    /* of the first record */
     bool imported;        /* a profile: kernels of NCCL's, peers not known */
     uint32_t script;      /* likewise: the thread of the last step */
+    size_t step_first;    /* likewise: the step's first call that may be in a
+                             forward */
+    bool has_backward;    /* likewise: another thread launched kernels */
     bool ended; /* the process, by itself and with status 0 */
     struct comm *comms;
     size_t comm_count, comm_capacity;

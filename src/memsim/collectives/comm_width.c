@@ -7,10 +7,29 @@
 
 #include "common/base/xmalloc.h"
 
+#define SMALL_BYTES 4096 /* of a norm, a loss, a count of tokens */
+
 /* What a communicator is used for, by kind, in steps. */
 struct use {
     uint64_t forward[COMM_KINDS], later[COMM_KINDS];
 };
+
+/* A profile has no phases. Its forward gathers whatever the group is for. */
+static bool is_forward(const struct comm_log *log, const struct comm_call *c)
+{
+    if (!log->imported)
+        return c->phase == TRACE_PHASE_FORWARD ||
+               c->phase == TRACE_PHASE_RECOMPUTE;
+    return c->in_forward &&
+           (c->kind == COMM_REDUCE_SCATTER || c->kind == COMM_ALL_REDUCE);
+}
+
+/* A profile's all-reduce that is no gradients'. */
+static bool is_small(const struct comm_log *log, const struct comm_call *c)
+{
+    return log->imported && c->kind == COMM_ALL_REDUCE && c->bytes &&
+           c->bytes <= SMALL_BYTES;
+}
 
 static struct use *uses_count(const struct comm_log *log)
 {
@@ -18,11 +37,9 @@ static struct use *uses_count(const struct comm_log *log)
 
     for (size_t i = 0; i < log->call_count; i++) {
         const struct comm_call *c = &log->calls[i];
-        bool forward =
-            log->imported ? c->kind == COMM_REDUCE_SCATTER && c->by_script
-                          : c->phase == TRACE_PHASE_FORWARD ||
-                                c->phase == TRACE_PHASE_RECOMPUTE;
-        if (forward)
+        if (is_small(log, c))
+            continue;
+        if (is_forward(log, c))
             uses[c->comm].forward[c->kind]++;
         else if (log->imported || c->phase >= TRACE_PHASE_BACKWARD)
             uses[c->comm].later[c->kind]++;
@@ -40,14 +57,22 @@ static bool scatters(const struct use *u)
     return shards(u) || u->forward[COMM_REDUCE_SCATTER] > 0;
 }
 
-/* Buffers are broadcast in forward. */
-static bool averages(const struct use *u)
+static uint64_t forward_calls(const struct use *u)
 {
-    uint64_t forward = 0;
+    uint64_t calls = 0;
 
     for (int k = 0; k < COMM_KINDS; k++)
-        forward += k == COMM_BROADCAST ? 0 : u->forward[k];
-    return u->later[COMM_ALL_REDUCE] && !forward && !u->later[COMM_PAIR] &&
+        calls += k == COMM_BROADCAST ? 0 : u->forward[k]; /* of buffers */
+    return calls;
+}
+
+/* All-reduces and nothing else. NAMED: whatever the forward does. */
+static bool averages(const struct use *u, bool named)
+{
+    uint64_t forward = forward_calls(u);
+
+    return (u->later[COMM_ALL_REDUCE] || (named && forward)) &&
+           (named || !forward) && !u->later[COMM_PAIR] &&
            !u->later[COMM_ALL_GATHER];
 }
 
@@ -99,30 +124,33 @@ static int refuse_layers(uint32_t ranks, struct err *err)
                    ranks);
 }
 
-int comm_width_find(const struct comm_log *log, const char *average,
-                    bool *is_data, struct comm_width *width, struct err *err)
+/* A profile without a group that only averages. SPLIT: the ranks of one that
+ * all-reduces in the forward; 0: there is none. */
+static int refuse_profile(const struct comm_log *log, uint32_t split,
+                          struct err *err)
 {
-    struct use *uses = uses_count(log);
-    uint32_t sharded = 0;
+    if (!log->has_backward)
+        return err_set(err, "%s",
+                       "--dp: the profile does not say where its backward is: "
+                       "one thread launches all kernels. If a group averages "
+                       "gradients, name it with --average");
+    if (split)
+        return err_set(err,
+                       "--dp: the group of %" PRIu32 " ranks all-reduces in "
+                       "the forward, as for tensor parallelism, and no other "
+                       "one averages gradients. With record_shapes=True the "
+                       "profile says where gradients are ready, and --dp puts "
+                       "in what DistributedDataParallel does; if the group is "
+                       "the one of data parallelism, name it with --average",
+                       split);
+    return err_set(err, "--dp: rank %" PRIu32 " of the profile all-reduces no "
+                        "gradients: there is no data-parallel group",
+                   log->rank);
+}
 
-    *width = (struct comm_width){.ranks = 0};
-    for (size_t i = 0; i < log->comm_count; i++) {
-        uint32_t own = log->comms[i].ranks;
-        if (own > 1 && (log->imported ? scatters : shards)(&uses[i]))
-            sharded = own;
-        bool parts = shards_profile(log, &uses[i], average);
-        is_data[i] = own > 1 && is_named(&log->comms[i], average) &&
-                     (parts || (averages(&uses[i]) && !shards(&uses[i])));
-        if (is_data[i])
-            *width = (struct comm_width){own, parts};
-    }
-    free(uses);
-    if (width->ranks)
-        return refuse_several(log, is_data, err);
-    if (!log->call_count)
-        return 0;
-    if (sharded && log->imported)
-        return refuse_layers(sharded, err);
+static int refuse_recording(const struct comm_log *log, uint32_t sharded,
+                            struct err *err)
+{
     if (sharded)
         return err_set(err,
                        "--dp: parameters, gradients or the optimizer's state "
@@ -133,6 +161,46 @@ int comm_width_find(const struct comm_log *log, const char *average,
     return err_set(err, "--dp: rank %" PRIu32 " all-reduces no gradients in "
                         "backward: there is no data-parallel group",
                    log->rank);
+}
+
+/* Is what all-reduces alone a group of gradients? One thread's profile does not
+ * say, unless the group is named. */
+static bool knows_averages(const struct comm_log *log, const char *average)
+{
+    return !log->imported || log->has_backward || average;
+}
+
+int comm_width_find(const struct comm_log *log, const char *average,
+                    bool *is_data, struct comm_width *width, struct err *err)
+{
+    struct use *uses = uses_count(log);
+    bool named = log->imported && average;
+    uint32_t sharded = 0, split = 0;
+
+    *width = (struct comm_width){.ranks = 0};
+    for (size_t i = 0; i < log->comm_count; i++) {
+        uint32_t own = log->comms[i].ranks;
+        if (own > 1 && (log->imported ? scatters : shards)(&uses[i]))
+            sharded = own;
+        if (own > 1 && uses[i].forward[COMM_ALL_REDUCE])
+            split = own;
+        bool parts = shards_profile(log, &uses[i], average);
+        is_data[i] = own > 1 && is_named(&log->comms[i], average) &&
+                     (parts || (knows_averages(log, average) &&
+                                averages(&uses[i], named) &&
+                                !shards(&uses[i])));
+        if (is_data[i])
+            *width = (struct comm_width){own, parts};
+    }
+    free(uses);
+    if (width->ranks)
+        return refuse_several(log, is_data, err);
+    if (!log->call_count)
+        return 0;
+    if (!log->imported)
+        return refuse_recording(log, sharded, err);
+    return sharded ? refuse_layers(sharded, err)
+                   : refuse_profile(log, split, err);
 }
 
 struct comm_place comm_width_place(const struct comm_log *log,

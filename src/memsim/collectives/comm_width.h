@@ -12,10 +12,10 @@ struct comm_width {
 };
 
 /* Finds the communicators of LOG that average gradients: they all-reduce, and
- * never in forward. A profile has no phases: there they all-reduce, and do
- * nothing else, or they reduce-scatter in the backward, which has a thread of
- * its own, alone (FSDP, sharded optimizers); of several AVERAGE names the one
- * (NULL: none is named). Sets IS_DATA of each communicator and *WIDTH. Returns
+ * never in forward. A profile has no phases: there the backward has a thread of
+ * its own, and they all-reduce behind the forward, and do nothing else, or they
+ * reduce-scatter in the backward alone (FSDP, sharded optimizers); of several
+ * AVERAGE names the one (NULL: none is named), and it is taken at its word. Sets IS_DATA of each communicator and *WIDTH. Returns
  * 0, or -1 with ERR set where another width would change more than is known,
  * such as the memory of a recording with shards of parameters or of the
  * optimizer's state. */

@@ -235,6 +235,7 @@ static const struct option_row replay_rows[] = {
      ROW(replay.memory.fail_above_percent)},
     NUMBER("dp", replay.memory.data_parallel),
     TEXT("average", replay.average),
+    FLAG("fsdp", replay.shards),
     TEXT("change", study.change),
     TEXT("second", replay.second),
     NUMBER("microbatches", replay.microbatches),

@@ -18,6 +18,7 @@ struct replay_profile {
     bool without_profiler;  /* the host without the profiler's time */
     uint32_t data_parallel; /* see simulation_options */
     const char *average;    /* likewise */
+    bool shards;            /* of a profile of one GPU: FSDP, not DDP */
     bool contends;          /* likewise */
     const struct study_options *options;
     char *const *command;

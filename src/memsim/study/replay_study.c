@@ -28,6 +28,12 @@ static int check_change(const struct replay_question *q,
     if (q->average && !q->memory.data_parallel)
         return err_set(err, "--average names the group that --dp widens; give "
                             "--dp N as well");
+    if (q->shards && !q->memory.data_parallel)
+        return err_set(err, "--fsdp shards a profile's parameters over the "
+                            "ranks of --dp; give --dp N as well");
+    if (q->shards && change)
+        return err_set(err, "--fsdp is for --dp alone, without --change of the "
+                            "recording");
     return 0;
 }
 
@@ -62,6 +68,7 @@ struct replay_profile study_replay_profile(const struct replay_question *q,
         .without_profiler = q->without_profiler,
         .data_parallel = q->memory.data_parallel,
         .average = q->average,
+        .shards = q->shards,
         .options = q->memory.options,
         .command = q->command,
         .invocation = q->invocation,
@@ -142,6 +149,9 @@ int study_replay_memory(const struct replay_question *q, const struct run *run,
     const struct study_options *o = q->memory.options;
     struct gpu gpu;
 
+    if (q->shards)
+        return err_set(err, "--fsdp is for imported profiles: `memsim run' of "
+                            "the sharded script needs no GPU");
     if ((q->gpu && gpu_load(q->gpu, &gpu, err)) ||
         replay_memory_open(m, &q->memory, run, q->gpu ? &gpu : NULL, q->command,
                            err))

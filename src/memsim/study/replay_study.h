@@ -14,6 +14,7 @@ struct replay_question {
     bool models, gpu_asked; /* GPU was given, not a cluster's taken */
     int without_profiler;
     const char *average;
+    int shards; /* over the data-parallel ranks, of a profile of one GPU */
     uint32_t microbatches, node_ranks;
     const char *schedule;
     struct memory_question memory;
