@@ -87,6 +87,22 @@ const struct kernel_row kernel_rows_loops[] = {
      .words = "cat",
      .describe = work_cat},
 
+    /* TensorShape.cu, as FSDP copies parameters out of what was gathered, and
+     * gradients into what is scattered: bytes of a row, rows; bytes */
+    {.base = "split_with_sizes_copy_out_contiguous_no_cast_kernel",
+     .family = WORK_ELEMENTWISE,
+     .words = "split_with_sizes",
+     .form = {.rows = {WORK_WORD_0, WORK_WORD_1},
+              .columns = WORK_ONE,
+              .bytes = 1,
+              .read = 1,
+              .written = 1}},
+    {.base = "chunk_cat_cuda_kernel",
+     .family = WORK_ELEMENTWISE,
+     .words = "chunk_cat",
+     .form = {ELEMENTS(0), .columns = WORK_ONE, .bytes = 1, .read = 1,
+              .written = 1}},
+
     /* MultiTensorApply.cuh */
     {.base = "multi_tensor_apply_kernel",
      .contains = "FusedAdam",

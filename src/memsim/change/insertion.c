@@ -92,16 +92,32 @@ void insertion_communicator(struct insertion *g, uint64_t handle,
                0});
 }
 
+static uint32_t grid_clamp(uint64_t blocks)
+{
+    return blocks < UINT32_MAX ? (uint32_t)blocks : 1;
+}
+
 void insertion_launch(struct insertion *g, const struct insertion_kernel *k)
 {
-    uint64_t threads = BLOCK_THREADS * BLOCK_LOADS;
-    uint64_t blocks = (k->elements + threads - 1) / threads;
+    INSERTION_PUT(g, INSERTION_LAUNCH_NS, LAUNCH, .name = k->name,
+                  .stream = k->stream,
+                  .grid_x_y =
+                      trace_pack(grid_clamp(k->blocks), grid_clamp(k->rows)),
+                  .grid_z_block_x = trace_pack(1, k->threads),
+                  .block_y_z = trace_pack(1, 1),
+                  .shared_bytes_rule = trace_pack(0, k->rule), .a = k->a,
+                  .b = k->b, .c = k->c, .d = k->d);
+}
 
-    INSERTION_PUT(
-        g, INSERTION_LAUNCH_NS, LAUNCH, .name = k->name, .stream = k->stream,
-        .grid_x_y = trace_pack((uint32_t)(blocks < UINT32_MAX ? blocks : 1), 1),
-        .grid_z_block_x = trace_pack(1, BLOCK_THREADS),
-        .block_y_z = trace_pack(1, 1),
-        .shared_bytes_rule = trace_pack(0, TRACE_RULE_ELEMENTWISE),
-        .a = k->elements, .b = 2, .c = k->each | k->each << 8);
+void insertion_elementwise(struct insertion *g,
+                           const struct insertion_elements *e)
+{
+    uint64_t threads = BLOCK_THREADS * BLOCK_LOADS;
+
+    insertion_launch(
+        g, &(struct insertion_kernel){
+               .name = e->name, .stream = e->stream,
+               .blocks = (e->elements + threads - 1) / threads, .rows = 1,
+               .threads = BLOCK_THREADS, .rule = TRACE_RULE_ELEMENTWISE,
+               .a = e->elements, .b = 2, .c = e->each | e->each << 8});
 }

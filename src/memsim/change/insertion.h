@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Records that are put into a trace at one place, as its thread's: in place of a
- * record (a mark), before or behind it. What comes behind is later by what the
- * host takes for them. */
+ * Records that are put into a trace at one place, as its thread's: in place of
+ * a record (a mark), before or behind it. What comes behind is later by what
+ * the host takes for them. */
 #ifndef MEMSIM_MEMSIM_CHANGE_INSERTION_H
 #define MEMSIM_MEMSIM_CHANGE_INSERTION_H
 
@@ -52,12 +52,24 @@ void insertion_name(struct insertion *g, uint32_t id, const char *text);
 void insertion_communicator(struct insertion *g, uint64_t handle,
                             uint32_t number, const struct range *members);
 
-/* A kernel's launch on STREAM, with INSERTION_LAUNCH_NS. It reads and writes
- * each of ELEMENTS, of EACH bytes, as an elementwise kernel of two tensors. */
+/* A kernel's launch on a stream, with INSERTION_LAUNCH_NS. */
 struct insertion_kernel {
+    uint32_t name;
+    uint64_t stream;
+    uint64_t blocks, rows; /* of the grid */
+    uint32_t threads;      /* of a block */
+    enum trace_rule rule;
+    uint64_t a, b, c, d;
+};
+void insertion_launch(struct insertion *g, const struct insertion_kernel *k);
+
+/* The same of a kernel of PyTorch's that reads and writes each of ELEMENTS, of
+ * EACH bytes. */
+struct insertion_elements {
     uint32_t name;
     uint64_t stream, elements, each;
 };
-void insertion_launch(struct insertion *g, const struct insertion_kernel *k);
+void insertion_elementwise(struct insertion *g,
+                           const struct insertion_elements *e);
 
 #endif

@@ -190,12 +190,12 @@ static void pass_put(struct pass *p)
     p->stream = stream_before(p->r, p->all[0].mark);
     for (size_t i = 0; i < p->count; i++) {
         const struct gradient_mark *of = &p->all[i];
-        const struct insertion_kernel scaled = {p->names + (of->each == 2),
+        const struct insertion_elements scaled = {p->names + (of->each == 2),
                                                 p->stream, of->elements,
                                                 of->each};
         struct insertion g = insertion_at(p->r, of->mark);
         head_put(&g, p);
-        insertion_launch(&g, &scaled); /* over the ranks, into the bucket */
+        insertion_elementwise(&g, &scaled); /* into the bucket */
         if (i + 1 == p->ends[bucket])
             reduce_put(&g, p, bucket++);
         if (i + 1 == p->count)

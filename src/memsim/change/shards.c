@@ -11,6 +11,7 @@
 #include "memsim/change/gradient_marks.h"
 #include "memsim/change/insertion.h"
 #include "memsim/change/layer_after.h"
+#include "memsim/change/layer_lists.h"
 #include "memsim/change/pipe_profile.h"
 #include "memsim/change/replicas.h"
 #include "memsim/change/side.h"
@@ -22,6 +23,14 @@
 #define COMMUNICATOR   (COPY_STREAM + 3)
 #define EVENTS         (UINT64_C(1) << 41)
 
+#define TYPE_FLOAT    7 /* ncclFloat32, ncclBfloat16 */
+#define TYPE_BFLOAT16 9
+
+#define COPY_THREADS 128 /* of a block that copies 16 bytes each */
+#define COPY_BYTES   2048
+#define LIST_THREADS 512
+
+/* Of 2 and of 4 bytes, ids from 0 and from NAMES on. */
 enum name {
     NAME_COPY_IN, /* a shard into what is gathered */
     NAME_COPY_OUT,
@@ -31,19 +40,28 @@ enum name {
     NAMES,
 };
 
+#define COPY_LISTS(type)                                                       \
+    "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<"       \
+    "at::native::(anonymous namespace)::TensorListMetadata<2>, "               \
+    "at::native::(anonymous namespace)::UnaryOpFunctor<" type ", 2, 1, 1>, "   \
+    "at::native::Copy<" type ", " type "> >("                                  \
+    "at::native::(anonymous namespace)::TensorListMetadata<2>, "               \
+    "at::native::(anonymous namespace)::UnaryOpFunctor<" type ", 2, 1, 1>, "   \
+    "at::native::Copy<" type ", " type ">)"
+
 static const char *const names[NAMES] = {
-    "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<"
-    "at::native::(anonymous namespace)::TensorListMetadata<2>, "
-    "at::native::(anonymous namespace)::Copy<float, float> >()",
-    "void at::native::detail::split_with_sizes_copy_out_contiguous_no_cast_"
-    "kernel()",
-    "void at::native::detail::chunk_cat_cuda_kernel<float, float>()",
-    "ncclDevKernel_AllGather_RING_LL",
-    "ncclDevKernel_ReduceScatter_Sum_f32_RING_LL"};
+    NULL, /* by the type */
+    "at::native::detail::split_with_sizes_copy_out_contiguous_no_cast_kernel("
+    "char**, char**, long*, long*, long*, long, long)",
+    "void at::native::detail::chunk_cat_cuda_kernel<char, char>(char**, char*, "
+    "long*, long*, long*, long*, long*, long*, long, long, long)",
+    "ncclAllGather", "ncclReduceScatter"};
 
 /* What is gathered at once: 0 is the rest, I + 1 layer I. */
 struct unit {
-    uint64_t elements;
+    uint64_t *shards; /* elements of each parameter's */
+    size_t count, capacity;
+    uint64_t elements; /* of all ranks */
     uint64_t gathered, copied; /* the last events of its; 0: none */
 };
 
@@ -80,7 +98,10 @@ static void head_put(struct sharding *s)
 
     s->begun = true;
     for (uint32_t i = 0; i < NAMES; i++)
-        insertion_name(&s->now, s->names + i, names[i]);
+        insertion_name(&s->now, s->names + i,
+                       names[i]         ? names[i]
+                       : s->each == 2 ? COPY_LISTS("c10::BFloat16")
+                                      : COPY_LISTS("float"));
     insertion_communicator(&s->now, COMMUNICATOR, 0, &s->members);
     for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
         INSERTION_PUT(&s->now, 0, STREAM_CREATE, .stream = streams[i],
@@ -117,12 +138,44 @@ static void wait_put(struct sharding *s, uint64_t stream, uint64_t event)
                       .event = event);
 }
 
-static void kernel_put(struct sharding *s, enum name name, uint64_t stream,
-                       uint64_t elements)
+/* _foreach_copy_ of the shards into one buffer. */
+static void copy_in_put(struct sharding *s, const struct unit *u)
 {
-    insertion_launch(&s->now, &(struct insertion_kernel){s->names + name,
-                                                         stream, elements,
-                                                         s->each});
+    struct list_launch *all;
+    struct list_room room;
+
+    list_room_get(2, LIST_PLAIN, &room);
+    size_t count = list_cut(u->shards, u->count, &room, &all);
+    for (size_t i = 0; i < count; i++)
+        insertion_launch(
+            &s->now, &(struct insertion_kernel){
+                         s->names + NAME_COPY_IN, COPY_STREAM, all[i].blocks, 1,
+                         LIST_THREADS, TRACE_RULE_FOREACH, all[i].elements,
+                         all[i].tensors, all[i].blocks, 2});
+    free(all);
+}
+
+/* A kernel on ROWS of BYTES each; tensors' sizes are copied to the GPU. */
+static void rows_put(struct sharding *s, enum name name, uint64_t bytes,
+                     uint64_t rows)
+{
+    bool joins = name == NAME_JOIN;
+
+    INSERTION_PUT(&s->now, INSERTION_LAUNCH_NS, COPY, .stream = s->cut.stream,
+                  .direction = TRACE_HOST_TO_DEVICE,
+                  .bytes = bytes / COPY_BYTES * sizeof(uint64_t), .pinned = 1);
+    insertion_launch(
+        &s->now, &(struct insertion_kernel){
+                     s->names + name, s->cut.stream,
+                     (bytes + COPY_BYTES - 1) / COPY_BYTES, rows, COPY_THREADS,
+                     TRACE_RULE_SIZES, joins ? bytes * rows : bytes,
+                     joins ? bytes : rows, joins, 0});
+}
+
+/* Of a rank's shard. */
+static uint64_t unit_bytes(const struct sharding *s, const struct unit *u)
+{
+    return u->elements / s->members.count * s->each;
 }
 
 static void collective_put(struct sharding *s, enum name name, uint64_t stream,
@@ -132,6 +185,7 @@ static void collective_put(struct sharding *s, enum name name, uint64_t stream,
                   .name = s->names + name, .stream = stream,
                   .communicator = COMMUNICATOR, .ranks = s->members.count,
                   .count = u->elements / s->members.count,
+                  .type = s->each == 2 ? TYPE_BFLOAT16 : TYPE_FLOAT,
                   .bytes = u->elements * s->each);
 }
 
@@ -140,7 +194,7 @@ static void gather_put(struct sharding *s, struct unit *u)
 {
     if (!u->elements)
         return;
-    kernel_put(s, NAME_COPY_IN, COPY_STREAM, u->elements / s->members.count);
+    copy_in_put(s, u);
     wait_put(s, GATHER_STREAM, event_put(s, COPY_STREAM));
     collective_put(s, NAME_GATHER, GATHER_STREAM, u);
     u->gathered = event_put(s, GATHER_STREAM);
@@ -154,7 +208,7 @@ static void copy_out_put(struct sharding *s, struct unit *u, uint64_t before)
     wait_put(s, COPY_STREAM, before);
     wait_put(s, GATHER_STREAM, before);
     wait_put(s, s->cut.stream, u->gathered);
-    kernel_put(s, NAME_COPY_OUT, s->cut.stream, u->elements);
+    rows_put(s, NAME_COPY_OUT, unit_bytes(s, u), s->members.count);
     u->copied = event_put(s, s->cut.stream);
 }
 
@@ -164,7 +218,7 @@ static void scatter_put(struct sharding *s, const struct unit *u)
     if (!u->elements)
         return;
     wait_put(s, s->cut.stream, s->scattered);
-    kernel_put(s, NAME_JOIN, s->cut.stream, u->elements);
+    rows_put(s, NAME_JOIN, unit_bytes(s, u), s->members.count);
     wait_put(s, SCATTER_STREAM, event_put(s, s->cut.stream));
     collective_put(s, NAME_SCATTER, SCATTER_STREAM, u);
     s->scattered = event_put(s, SCATTER_STREAM);
@@ -177,6 +231,9 @@ static void forward_put(struct sharding *s, const struct pipe_pass *p)
     struct unit *before = &s->units[0];
 
     place_open(s, p->from);
+    uint64_t optimized = event_put(s, s->cut.stream);
+    wait_put(s, COPY_STREAM, optimized);
+    wait_put(s, GATHER_STREAM, optimized);
     gather_put(s, before);
     copy_out_put(s, before, 0);
     for (uint32_t i = 0; i < s->cut.layers; i++) {
@@ -285,6 +342,16 @@ static size_t unit_at(const struct sharding *s, const struct pipe_pass *p,
     return layer;
 }
 
+/* A parameter is sharded by its first dimension, here by elements. */
+static void unit_add(struct unit *u, uint64_t elements, uint32_t ranks)
+{
+    uint64_t own = (elements + ranks - 1) / ranks;
+
+    xgrow(&u->shards, u->count, &u->capacity, sizeof *u->shards);
+    u->shards[u->count++] = own;
+    u->elements += own * ranks;
+}
+
 /* Of the last step that is cut; false: it marks no gradients. */
 static bool units_fill(struct sharding *s, struct shards_report *report)
 {
@@ -299,7 +366,7 @@ static bool units_fill(struct sharding *s, struct shards_report *report)
     const struct pipe_pass *p = &step->all[step->count - 1].backward;
     for (size_t i = p->from; i < p->until; i++)
         if (gradient_mark_read(r, i, &g)) {
-            s->units[unit_at(s, p, i)].elements += g.elements;
+            unit_add(&s->units[unit_at(s, p, i)], g.elements, s->members.count);
             s->each = g.each;
         }
     report->rest_bytes = s->units[0].elements * s->each;
@@ -360,6 +427,8 @@ int shards_change(uint32_t ranks, const char *from, const char *to,
         rc = change_all(&s, &side, report, err) || rewrite_write(&w, to, err)
                  ? -1
                  : 0;
+    for (uint32_t i = 0; s.units && i <= s.cut.layers; i++)
+        free(s.units[i].shards);
     free(s.units);
     pipe_cut_fini(&s.cut);
     free(w.edits);

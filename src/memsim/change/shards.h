@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * FSDP put into the profile of one GPU, as fully_shard of each layer and then of
- * the model does by default. The rest (R) are the parameters outside of layers.
+ * FSDP put into the profile of one GPU, as fully_shard of each layer and then
+ * of the model does by default. The rest (R) are parameters outside of layers.
  *
- *   forward    R [layer 0][layer 1] ... head | backward  head [layer 1][layer 0]
- *   gathers    R  0        1                   last (1) 0
- *   scatters                                             1        0, R
+ *   forward   R [layer 0][layer 1] ... head | backward  head [layer 1][layer 0]
+ *   gathers   R  0        1                   last (1) 0
+ *   scatters                                            1        0, R
  *
- * A unit's parameters are gathered on a stream of their own and copied out where
- * its layer begins; those of a backward are gathered one layer ahead. Gradients
- * are joined by a kernel and scattered where the layer's backward ends. The
- * optimizer's kernels on lists take the shard's part of their time. */
+ * A unit's parameters are gathered on a stream of their own and copied out
+ * where its layer begins; those of a backward are gathered one layer ahead.
+ * Gradients are joined by a kernel and scattered where the layer's backward
+ * ends. The optimizer's kernels on lists take the shard's part of their
+ * time. */
 #ifndef MEMSIM_MEMSIM_CHANGE_SHARDS_H
 #define MEMSIM_MEMSIM_CHANGE_SHARDS_H
 

@@ -48,7 +48,7 @@ struct comm_call {
     uint64_t host_ns;
     uint64_t start_ns, duration_ns; /* as measured; 0: not an imported one */
     bool by_script; /* of an imported one: the thread of the steps called it */
-    bool in_forward; /* likewise, and kernels of a backward follow in its step */
+    bool in_forward; /* likewise; kernels of a backward follow in its step */
 };
 
 struct comm_log {

@@ -170,37 +170,62 @@ static bool knows_averages(const struct comm_log *log, const char *average)
     return !log->imported || log->has_backward || average;
 }
 
+/* Does USE average gradients, or shards of them? */
+static bool is_average(const struct comm_log *log, const struct use *u,
+                       const char *average)
+{
+    return shards_profile(log, u, average) ||
+           (knows_averages(log, average) &&
+            averages(u, log->imported && average) && !shards(u));
+}
+
+/* Ranks of groups that do something else than to average; 0: there is none. */
+struct groups {
+    uint32_t sharded, split;
+};
+
+static void groups_add(struct groups *g, const struct comm_log *log,
+                       size_t comm, const struct use *u)
+{
+    uint32_t own = log->comms[comm].ranks;
+
+    if (own < 2)
+        return;
+    if ((log->imported ? scatters : shards)(u))
+        g->sharded = own;
+    if (u->forward[COMM_ALL_REDUCE])
+        g->split = own;
+}
+
+static int refuse_all(const struct comm_log *log, const struct groups *g,
+                      struct err *err)
+{
+    if (!log->imported)
+        return refuse_recording(log, g->sharded, err);
+    return g->sharded ? refuse_layers(g->sharded, err)
+                      : refuse_profile(log, g->split, err);
+}
+
 int comm_width_find(const struct comm_log *log, const char *average,
                     bool *is_data, struct comm_width *width, struct err *err)
 {
     struct use *uses = uses_count(log);
-    bool named = log->imported && average;
-    uint32_t sharded = 0, split = 0;
+    struct groups found = {0, 0};
 
     *width = (struct comm_width){.ranks = 0};
     for (size_t i = 0; i < log->comm_count; i++) {
-        uint32_t own = log->comms[i].ranks;
-        if (own > 1 && (log->imported ? scatters : shards)(&uses[i]))
-            sharded = own;
-        if (own > 1 && uses[i].forward[COMM_ALL_REDUCE])
-            split = own;
-        bool parts = shards_profile(log, &uses[i], average);
-        is_data[i] = own > 1 && is_named(&log->comms[i], average) &&
-                     (parts || (knows_averages(log, average) &&
-                                averages(&uses[i], named) &&
-                                !shards(&uses[i])));
+        is_data[i] = log->comms[i].ranks > 1 &&
+                     is_named(&log->comms[i], average) &&
+                     is_average(log, &uses[i], average);
         if (is_data[i])
-            *width = (struct comm_width){own, parts};
+            *width = (struct comm_width){
+                log->comms[i].ranks, shards_profile(log, &uses[i], average)};
+        groups_add(&found, log, i, &uses[i]);
     }
     free(uses);
     if (width->ranks)
         return refuse_several(log, is_data, err);
-    if (!log->call_count)
-        return 0;
-    if (!log->imported)
-        return refuse_recording(log, sharded, err);
-    return sharded ? refuse_layers(sharded, err)
-                   : refuse_profile(log, split, err);
+    return log->call_count ? refuse_all(log, &found, err) : 0;
 }
 
 struct comm_place comm_width_place(const struct comm_log *log,

@@ -15,10 +15,10 @@ struct comm_width {
  * never in forward. A profile has no phases: there the backward has a thread of
  * its own, and they all-reduce behind the forward, and do nothing else, or they
  * reduce-scatter in the backward alone (FSDP, sharded optimizers); of several
- * AVERAGE names the one (NULL: none is named), and it is taken at its word. Sets IS_DATA of each communicator and *WIDTH. Returns
- * 0, or -1 with ERR set where another width would change more than is known,
- * such as the memory of a recording with shards of parameters or of the
- * optimizer's state. */
+ * AVERAGE names the one (NULL: none is named), and is taken at its word. Sets
+ * IS_DATA of each communicator and *WIDTH. Returns 0, or -1 with ERR set where
+ * another width would change more than is known, such as the memory of a
+ * recording with shards of parameters or of the optimizer's state. */
 int comm_width_find(const struct comm_log *log, const char *average,
                     bool *is_data, struct comm_width *width, struct err *err);
 

@@ -39,8 +39,8 @@
 enum item_kind {
     ITEM_POP,
     ITEM_PUSH,
+    ITEM_GRADIENT, /* before what the script does behind the backward */
     ITEM_JOIN,
-    ITEM_GRADIENT,
     ITEM_OP,
     ITEM_POLL,
     ITEM_WAIT
