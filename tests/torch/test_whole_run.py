@@ -35,6 +35,8 @@ def evaluate(keep):
                 kept.append(out)
             elif keep == "cat":
                 kept = [torch.cat([*kept, out])]
+            elif keep == "losses":
+                kept = [torch.cat([*kept, out[:8, 0]])]
             else:
                 kept = [out]
 train()
@@ -102,6 +104,12 @@ def what_an_evaluation_keeps_is_found():
         equal(growth["call_bytes"], 64 * 16 * 512 * 4)
         equal(growth["kinds"][0]["form"], form)
         assert "growth" not in device, device["growth"]
+
+
+@test
+def losses_that_an_evaluation_keeps_are_too_small_to_tell():
+    _, device = run(TRAIN, "losses")
+    equal(device.get("evaluation_growth"), None)
 
 
 def follows(what, dimension, of):

@@ -411,7 +411,9 @@ static void judge_no_steps(struct result *result)
     const int status = result->exit_status;
 
     result->no_steps = true;
-    result_verdict_unknown(result, "no step was recorded");
+    result_verdict_unknown(result, result->damaged
+                                       ? "its recording is damaged"
+                                       : "no step was recorded");
     if (!result->job_steps && !result->fail_above_percent)
         result->exit_status = status;
 }
@@ -425,7 +427,8 @@ static void judge_unknown(struct result *result, const struct steps_seen *seen)
         result_verdict_unknown(result, "--step-mark's function was not called "
                                        "or not found");
     else if (!seen->count && !result->whole_job &&
-             ((seen->tensors && seen->traced) || result->job_steps))
+             ((seen->tensors && (seen->traced || result->damaged)) ||
+              result->job_steps))
         judge_no_steps(result);
     else if (result->job_steps > seen->count && seen->count < GROWTH_STEPS)
         result_verdict_unknown(result, "fewer than 6 recorded steps do not "
@@ -443,7 +446,7 @@ static void note_few_steps(struct result *result, const struct steps_seen *seen)
                     "whether memory grows from step to step is not known: "
                     "that takes %d recorded steps",
                     GROWTH_STEPS);
-    else if (result->no_steps)
+    else if (result->no_steps && !result->damaged)
         result_note(result,
                     "what was run fits, but no step was recorded, so whether "
                     "memory grows is not known: --step-mark FUNC names the "

@@ -260,6 +260,7 @@ struct result {
     uint64_t refused;      /* requests for memory that were refused */
     bool no_steps;         /* the verdict is unknown because PyTorch's memory
                               was used, but in no step */
+    bool damaged;          /* a recording is there, and cannot be read */
     uint64_t batch_groups; /* groups of ranks that work on one batch each; 0:
                               it is not known which */
     bool cut_short; /* the recording of a process, or more, ends before it */

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/base/xmalloc.h"
 #include "common/trace/play.h"
@@ -334,7 +335,10 @@ static void process_play(struct reading *r, uint32_t process)
         pass_start(&p, path);
     if (r->pricing.wanted)
         p.listeners[p.count++] = pricing_listen(&r->pricing, process);
-    play(path, r->wanted->progress, p.listeners, p.count, &err);
+    /* one that was never written, or was taken away, is not damaged */
+    if (play(path, r->wanted->progress, p.listeners, p.count, &err) &&
+        device_of(r->result, process) && !access(path, F_OK))
+        r->result->damaged = true;
 }
 
 /* Numbers of processes, each once. */

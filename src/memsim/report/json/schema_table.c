@@ -41,7 +41,7 @@ const struct schema_object schema_objects[] = {
     {"failed_processes", "list of failed_process", "processes that used a GPU and ended with another status than 0, the first to end first"},
     {"needs_bytes", "optional uint", "with the verdict unknown: what the recorded part needs of a GPU"},
     {"why", "optional text", "with the verdict unknown: the reason"},
-    {"no_steps", "optional bool", "the reason is that no step was recorded; the figures are of all that was run"},
+    {"no_steps", "optional bool", "no step was recorded, or the recording is damaged; the figures are of all that was run"},
     {"command", "list of text", "the command, word by word"},
     {"invocation", "optional list of text", "the whole command line, memsim's options included, word by word"},
     {"gpu", "card", "the GPU of the run"},

@@ -13,6 +13,7 @@
 #define SIZE_LENGTH 16
 #define KINDS       5 /* that the summary lists */
 #define NAME_LENGTH 64
+#define CALLS_MOST  1000000 /* of an evaluation */
 #define GRAPH_KINDS 3 /* a graph keeps blocks of at least so many kinds */
 
 static bool grows(const struct result_device *d)
@@ -185,11 +186,15 @@ static uint64_t packed_bytes(uint64_t bytes)
 
 /* The calls that memory lasts for, the recorded ones included: at least all
  * that is free for the driver is used, at most all that PyTorch cached, too. A
- * tensor that grows is there twice while it is copied. */
-static void calls_last(const struct result_device *d, uint64_t *least,
+ * tensor that grows is there twice while it is copied. Returns whether that
+ * matters: no evaluation has more calls than CALLS_MOST. */
+static bool calls_last(const struct result_device *d, uint64_t *least,
                        uint64_t *most)
 {
     const struct attribution *a = d->attribution;
+
+    if (!a || !a->calls_growth.step_bytes)
+        return false;
     uint64_t beside = d->peak_used_bytes - d->peak_reserved_bytes;
     uint64_t bytes = a->calls_growth.step_bytes;
     bool tensor = a->calls_growth.form == GROWTH_TENSOR;
@@ -204,6 +209,7 @@ static void calls_last(const struct result_device *d, uint64_t *least,
                 : 0;
     if (*most < *least)
         *most = *least;
+    return *least <= CALLS_MOST;
 }
 
 void growth_calls_write(const struct result_device *d, FILE *out)
@@ -212,11 +218,10 @@ void growth_calls_write(const struct result_device *d, FILE *out)
     char size[SIZE_LENGTH], name[NAME_LENGTH], where[NAME_LENGTH], text[320];
     uint64_t least, most;
 
-    if (!a || !a->calls_growth.step_bytes)
+    if (!calls_last(d, &least, &most))
         return;
     kind_text(a, &a->calls_growth, name, sizeof name);
     stack_line(a->calls_growth.stack, where, sizeof where);
-    calls_last(d, &least, &most);
     snprintf(text, sizeof text,
              "memory grows by %s with each call without gradients (%s%s%s): an "
              "evaluation lasts %" PRIu64 " to %" PRIu64
@@ -249,10 +254,11 @@ static void add_kind(cJSON *kinds, const struct attribution *a,
 static void add_calls(cJSON *device, const struct result_device *d)
 {
     const struct attribution *a = d->attribution;
-    cJSON *growth = cJSON_AddObjectToObject(device, "evaluation_growth");
     uint64_t least, most;
 
-    calls_last(d, &least, &most);
+    if (!calls_last(d, &least, &most))
+        return;
+    cJSON *growth = cJSON_AddObjectToObject(device, "evaluation_growth");
     json_add_bytes(growth, "call_bytes", a->calls_growth.step_bytes);
     json_add_uint(growth, "calls", a->calls);
     json_add_uint(growth, "lasts_least_calls", least);
@@ -307,8 +313,7 @@ void growth_json_add(cJSON *device, const struct result_device *d)
         return;
     json_add_uint(device, "growth_steps", a->growth_steps);
     add_host(device, a);
-    if (a->calls_growth.step_bytes)
-        add_calls(device, d);
+    add_calls(device, d);
     if (!grows(d))
         return;
     cJSON *growth = cJSON_AddObjectToObject(device, "growth");
