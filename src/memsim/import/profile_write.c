@@ -7,6 +7,7 @@
  *                                    behind the other one
  *   ... that has an unexplained gap  MEASURED, HOST_FUNCTION before it
  *   a call that waited               MEASURED, SYNC_EVENT
+ *   a call that took memory          the same, of an event that nothing records
  *   a thread that waited for one     JOIN
  *   a range                          RANGE_PUSH, RANGE_POP
  *
@@ -43,7 +44,8 @@ enum item_kind {
     ITEM_JOIN,
     ITEM_OP,
     ITEM_POLL,
-    ITEM_WAIT
+    ITEM_WAIT,
+    ITEM_HOLD
 };
 
 struct item {
@@ -98,6 +100,21 @@ static void find_called(struct out *o)
     }
 }
 
+/* Does the call NAME take memory from the driver, or give it back? That takes
+ * its time on any host. */
+static bool takes_memory(const char *name)
+{
+    static const char *const calls[] = {
+        "cudaMalloc",  "cudaFree",    "cudaHostAlloc", "cudaFreeHost",
+        "cuMemCreate", "cuMemMap",    "cuMemSetAccess", "cuMemUnmap",
+        "cuMemRelease"};
+
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (!strcmp(calls[i], name))
+            return true;
+    return false;
+}
+
 static void add_calls(struct out *o)
 {
     const struct profile *p = o->p;
@@ -107,8 +124,11 @@ static void add_calls(struct out *o)
 
         if (call->join != PROFILE_NONE)
             item_add(o, call->start_ns, ITEM_JOIN, i);
-        if (call->waits == PROFILE_NONE)
+        if (call->waits == PROFILE_NONE) {
+            if (takes_memory(p->names[call->name]))
+                item_add(o, call->start_ns, ITEM_HOLD, i);
             continue;
+        }
         o->waited[call->waits] = true;
         if (call->polled)
             item_add(o, profile_call_end(&p->calls[call->previous]), ITEM_POLL,
@@ -487,6 +507,15 @@ static void put_wait(struct out *o, uint32_t index, int64_t from_ns,
     PUT(o, call->thread, SYNC_EVENT, .event = EVENT_HANDLE(call->waits));
 }
 
+/* A call that held its thread, whatever the GPU did. */
+static void put_hold(struct out *o, const struct profile_call *call)
+{
+    PUT(o, call->thread, MEASURED, .profiler_ns = profiler_ns(o, call),
+        .held_ns = (uint64_t)call->duration_ns,
+        .return_ns = (uint64_t)call->duration_ns);
+    PUT(o, call->thread, SYNC_EVENT, .event = EVENT_HANDLE(PROFILE_NONE));
+}
+
 static void put_range(struct out *o, const struct item *item)
 {
     const struct profile *p = o->p;
@@ -549,6 +578,9 @@ static void put_item(struct out *o, const struct item *item)
         break;
     case ITEM_WAIT:
         put_wait(o, item->index, item->ns, profile_call_end(call));
+        break;
+    case ITEM_HOLD:
+        put_hold(o, call);
         break;
     }
 }
