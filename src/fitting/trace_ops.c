@@ -18,7 +18,7 @@
 /* Where a kernel is among all of its trace. */
 struct place {
     int64_t operator; /* its External id */
-    int64_t start_ns;
+    int64_t start_ns, end_ns;
     size_t kernel; /* from the trace's first one on */
 };
 
@@ -72,7 +72,8 @@ static int add_kernel(struct reading *r, const struct kineto_event *e)
     memcpy(k->block, e->block, sizeof k->block);
     xgrow(&r->places, r->count, &r->capacity, sizeof *r->places);
     r->places[r->count] =
-        (struct place){e->external_id, e->start_ns, r->count};
+        (struct place){e->external_id, e->start_ns,
+                       e->start_ns + e->duration_ns, r->count};
     r->count++;
     return 0;
 }
@@ -119,10 +120,29 @@ static void describe_kernel(struct reading *r, int64_t operator,
         k->work.source == WORK_EXACT || k->work.source == WORK_RULE;
 }
 
+/* A library's call: its first kernel, and when the last one so far ends. */
+struct call {
+    struct trace_kernel *head;
+    int64_t end_ns;
+};
+
+/* The kernel at P is a part of C. Only what it adds to the call's time counts:
+ * kernels of several streams run side by side. */
+static void extend_call(struct call *c, const struct place *p)
+{
+    int64_t from = p->start_ns > c->end_ns ? p->start_ns : c->end_ns;
+
+    if (p->end_ns <= from)
+        return;
+    c->head->op_ns += (double)(p->end_ns - from);
+    c->end_ns = p->end_ns;
+}
+
 /* The kernels of a library's call are one piece of work: that of the first. */
 static void describe_all(struct reading *r, size_t first)
 {
-    struct trace_kernel *kernels = r->t->kernels + first, *head = NULL;
+    struct trace_kernel *kernels = r->t->kernels + first;
+    struct call call = {NULL, 0};
 
     if (r->count)
         qsort(r->places, r->count, sizeof *r->places, compare_places);
@@ -133,11 +153,11 @@ static void describe_all(struct reading *r, size_t first)
         struct trace_kernel *k = &kernels[r->places[i].kernel];
         describe_kernel(r, r->places[i].operator, k);
         if (!k->work.is_part) {
-            head = k;
+            call = (struct call){k, r->places[i].end_ns};
             continue;
         }
-        if (head)
-            head->op_ns += k->ns;
+        if (call.head)
+            extend_call(&call, &r->places[i]);
         k->work = (struct work){.family = WORK_NOTHING};
         k->known = false;
     }

@@ -92,6 +92,52 @@ TEST(what_recurs_is_priced_as_it_was_measured)
     trace_ops_fini(&ops);
 }
 
+/* A convolution in two groups, whose kernels run side by side on two streams
+ * and overlap by 6 us, and one that comes behind them. */
+static void write_groups(void)
+{
+    static const unsigned at[] = {10, 14, 30}, streams[] = {7, 20, 7};
+
+    strcpy(path, "/tmp/test_trace_ops.XXXXXX");
+    int fd = mkstemp(path);
+    FILE *file = fdopen(fd, "w");
+
+    fputs("{\"deviceProperties\":[{\"name\":\"NVIDIA H200\"}],"
+          "\"traceEvents\":["
+          "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":"
+          "\"aten::cudnn_convolution\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,"
+          "\"args\":{\"External id\":5,\"Input Dims\":"
+          "[[8,64,32,32],[64,32,3,3],[],[],[],[],[],[],[]],"
+          "\"Input type\":[\"c10::Half\",\"c10::Half\",\"ScalarList\","
+          "\"ScalarList\",\"ScalarList\",\"Scalar\",\"Scalar\",\"Scalar\","
+          "\"Scalar\"],\"Concrete Inputs\":[\"\",\"\",\"[1, 1]\",\"[1, 1]\","
+          "\"[1, 1]\",\"2\",\"False\",\"False\",\"True\"]}}",
+          file);
+    for (unsigned i = 0; i < 3; i++)
+        fprintf(file,
+                ",{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"xmma_fprop\","
+                "\"pid\":0,\"tid\":%u,\"ts\":%u,\"dur\":10,\"args\":{"
+                "\"External id\":5,\"device\":0,\"stream\":%u,\"grid\":"
+                "[4,1,1],\"block\":[128,1,1]}}",
+                streams[i], at[i], streams[i]);
+    fputs("]}", file);
+    fclose(file);
+}
+
+TEST(what_runs_side_by_side_counts_once)
+{
+    struct trace_ops ops;
+
+    write_groups();
+    read_trace(&ops);
+    CHECK_UINT(ops.count, 3);
+    CHECK_UINT(ops.kernels[0].work.family, WORK_CONVOLUTION_FORWARD);
+    CHECK(ops.kernels[0].op_ns == 24000); /* 10 to 24 us, 30 to 40 us */
+    CHECK(ops.kernels[0].ns == 10000);
+    CHECK_UINT(ops.kernels[1].work.family, WORK_NOTHING);
+    trace_ops_fini(&ops);
+}
+
 TEST(a_wrong_fit_is_refused)
 {
     static const char *const rows[] = {
