@@ -3,6 +3,7 @@
  * tensors of the operator. */
 #include "kernels/operator_internal.h"
 
+#include <math.h>
 #include <string.h>
 
 #define FOREACH_CHUNK  65536 /* elements of a block: kChunkSize */
@@ -38,13 +39,29 @@ static bool fits_grid(const struct trace_launch *l, double elements)
            elements > (blocks - 1) * threads;
 }
 
+/* The share of CALL's elements that one launch has: TensorIterator halves its
+ * tensors until none reaches 2 GiB (with_32bit_indexing). */
+static double launch_share(const struct operator_call *call)
+{
+    double most = 0, share = 1;
+
+    for (unsigned i = 0; i < call->count; i++) {
+        const struct operator_argument *a = &call->arguments[i];
+        if (a->dimensions && a->elements * a->element_bytes > most)
+            most = a->elements * a->element_bytes;
+    }
+    while (most * share > INT32_MAX)
+        share /= 2;
+    return share;
+}
+
 /* The elements that a kernel of a loop has: those of all tensors together, of
  * one that its grid can have, or as many as the grid has at most. */
 static double loop_elements(const struct operator_call *call,
                             const struct work_kernel *kernel,
                             const struct trace_launch *l)
 {
-    double all = operator_elements(call);
+    double all = ceil(operator_elements(call) * launch_share(call));
     int32_t loads = kernel->numbers[0];
 
     if (fits_grid(l, all))
@@ -121,9 +138,9 @@ static bool elementwise_words(const struct operator_call *call,
     return l->a > 0;
 }
 
-/* How a tensor is walked: its own elements once, those that are repeated not.
- */
-static uint64_t strided_of(const struct operator_argument *a)
+/* How SHARE of a tensor is walked: its own elements once, those that are
+ * repeated not. */
+static uint64_t strided_of(const struct operator_argument *a, double share)
 {
     struct trace_strided s = {.elements = 1, .least_bytes = 255};
 
@@ -140,6 +157,7 @@ static uint64_t strided_of(const struct operator_argument *a)
     }
     if (s.least_bytes == 255 || s.least_bytes < a->element_bytes)
         s.least_bytes = a->element_bytes;
+    s.elements = (uint64_t)ceil((double)s.elements * share);
     return trace_strided_pack(&s);
 }
 
@@ -149,6 +167,7 @@ static bool strided_words(const struct operator_call *call,
                           struct trace_launch *l)
 {
     const struct operator_argument *in;
+    double share = launch_share(call);
     uint32_t bytes = result_bytes(call);
     uint64_t *words = &l->c;
     unsigned count = 0;
@@ -156,14 +175,14 @@ static bool strided_words(const struct operator_call *call,
     l->a = (uint64_t)loop_elements(call, kernel, l);
     if (call->count && (is_copy(call) || in_place(call)) &&
         call->arguments[0].dimensions) {
-        words[count++] = strided_of(&call->arguments[0]);
+        words[count++] = strided_of(&call->arguments[0], share);
     } else {
         const struct trace_strided out = {l->a, bytes, bytes};
         words[count++] = trace_strided_pack(&out);
     }
     for (unsigned i = 0; (in = input_at(call, i)) && count < 6; i++)
-        if (in->dimensions && in->elements <= 2 * (double)l->a)
-            words[count++] = strided_of(in);
+        if (in->dimensions && in->elements * share <= 2 * (double)l->a)
+            words[count++] = strided_of(in, share);
     l->b = count;
     rule_set(l, TRACE_RULE_STRIDED);
     return l->a > 0 && bytes;

@@ -180,6 +180,55 @@ TEST(a_gradient_that_is_squared_is_read_once)
     CHECK(a.work.read_bytes == 2 * bytes && a.work.written_bytes == bytes);
 }
 
+#define TO_FLOAT                                                               \
+    "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_ker" \
+    "nel_cuda(at::TensorIteratorBase&)::{lambda()#3}::operator()() const::{la" \
+    "mbda()#7}::operator()() const::{lambda(float)#1}, std::array<char*, 2ul>" \
+    ", 4, TrivialOffsetCalculator<1, unsigned int>, TrivialOffsetCalculator<1" \
+    ", unsigned int>, at::native::memory::LoadWithCast<1>, at::native::memory" \
+    "::StoreWithCast<1> >(int, at::native::direct_copy_kernel_cuda(at::Tensor" \
+    "IteratorBase&)::{lambda()#3}::operator()() const::{lambda()#7}::operator" \
+    "()() const::{lambda(float)#1}, std::array<char*, 2ul>, TrivialOffsetCalc" \
+    "ulator<1, unsigned int>, TrivialOffsetCalculator<1, unsigned int>, at::n" \
+    "ative::memory::LoadWithCast<1>, at::native::memory::StoreWithCast<1>)"
+#define FILL                                                                   \
+    "void at::native::vectorized_elementwise_kernel<4, at::native::FillFuncto" \
+    "r<float>, std::array<char*, 1ul> >(int, at::native::FillFunctor<float>, " \
+    "std::array<char*, 1ul>)"
+#define STRIDED                                                                \
+    "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_" \
+    "nocast<at::native::CUDAFunctor_add<float> >(at::TensorIteratorBase&, at:" \
+    ":native::CUDAFunctor_add<float> const&)::{lambda(int)#1}>(int, at::nativ" \
+    "e::gpu_kernel_impl_nocast<at::native::CUDAFunctor_add<float> >(at::Tenso" \
+    "rIteratorBase&, at::native::CUDAFunctor_add<float> const&)::{lambda(int)" \
+    "#1})"
+
+/* 1.6 billion elements, of which a launch has a quarter. */
+TEST(a_tensor_beyond_2_gib_is_launched_in_parts)
+{
+    const double part = 32 * 1024 * 50257.0 / 4;
+    struct asked a;
+
+    CHECK(ask_read(&a, "aten::copy_", "[[32,1024,50257],[32,1024,50257],[]]",
+                   "[float,c10::BFloat16,Scalar]", NULL));
+    CHECK(ask(&a, TO_FLOAT, 804112, 128));
+    CHECK(a.work.read_bytes == 2 * part && a.work.written_bytes == 4 * part);
+    CHECK(ask_read(&a, "aten::fill_", "[[32768,50257],[]]", "[float,Scalar]",
+                   NULL));
+    CHECK(ask(&a, FILL, 402056, 128));
+    CHECK(a.work.read_bytes == 0 && a.work.written_bytes == 4 * part);
+    CHECK(ask_read(&a, "aten::add_", "[[32,1024,50257],[50257],[]]",
+                   "[float,float,Scalar]", NULL));
+    CHECK(ask(&a, STRIDED, 804112, 128));
+    CHECK(a.work.written_bytes == 4 * part);
+    CHECK(a.work.read_bytes >= 4 * part && a.work.read_bytes < 4.01 * part);
+    /* 2 GiB less one element stay whole */
+    CHECK(ask_read(&a, "aten::fill_", "[[536870911],[]]", "[float,Scalar]",
+                   NULL));
+    CHECK(ask(&a, FILL, 524288, 128));
+    CHECK(a.work.written_bytes == 4 * 536870911.0);
+}
+
 TEST(lists_that_are_none_do_no_harm)
 {
     static const char *const lists[] = {

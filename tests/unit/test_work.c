@@ -346,6 +346,27 @@ TEST(layer_norm_has_a_block_a_row)
     CHECK_MOVED(work, 2 * (2 * 4096 * 768 + 768) + 8 * 4096, 2 * 4096 * 768);
 }
 
+TEST(weight_norm_goes_over_its_weights_twice)
+{
+    struct work work = describe_launch(
+        "void at::native::(anonymous namespace)::weight_norm_fwd_last_dim_kerne"
+        "l<float, float>(float*, float*, float const*, float const*, int, int)",
+        TRACE_RULE_SIZES, WORDS(128, 768 * 48), 8);
+
+    CHECK_UINT(work.family, WORK_NORM_FORWARD);
+    CHECK_UINT(work.rows.rows, 768 * 48);
+    CHECK_UINT(work.rows.columns, 128);
+    CHECK_MOVED(work, 8 * 768 * 48 * 128 + 4 * 128, 4 * 768 * 48 * 128);
+    work = describe_launch(
+        "void at::native::(anonymous namespace)::weight_norm_bwd_first_dim_kern"
+        "el<float, float>(float*, float*, float const*, float const*, float con"
+        "st*, float const*, int)",
+        TRACE_RULE_SIZES, WORDS(512), 64);
+    CHECK_UINT(work.family, WORK_NORM_BACKWARD);
+    CHECK_UINT(work.rows.rows, 64);
+    CHECK_MOVED(work, 16 * 64 * 512, 4 * 64 * 512);
+}
+
 /* Type of execution, one more than its number; a bit for real numbers. */
 #define FFT(rank, type, real)                                                  \
     ((uint64_t)(rank) | (1 + (uint64_t)(type) + ((uint64_t)(real) << 16)) << 32)

@@ -82,6 +82,9 @@ static const struct rate rates[WORK_RATES] = {
     [WORK_RATE_BOX_PAIRS] = {2000, 1, 2.76F, 0, 0, 0, 0, 0, 0, 1.5F},
     [WORK_RATE_ALIGN] = {2000, 0.8F, 0.35F, 0, 0, 0, 0, 0, 0, 1.6F},
     [WORK_RATE_ALIGN_DATA] = {2000, 0.8F, 0.1F, 0, 0, 0, 0, 0, 0, 2},
+    /* a block for 16 columns goes over all rows, twice */
+    [WORK_RATE_WEIGHT_NORM] = {1100, 0.8F, 0, 10.4F, 0, 0, 0, 0, 0, 1.3F},
+    [WORK_RATE_WEIGHT_NORM_DATA] = {1100, 0.8F, 0, 14.7F, 0, 0, 0, 0, 0, 1.3F},
     [WORK_RATE_ONE] = {1000, 0.5F, 0, 0, 0, 0, 0, 0, 0, 1.5F},
 };
 /* clang-format on */
