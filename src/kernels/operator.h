@@ -51,6 +51,7 @@ struct operator_call {
 struct operator_progress {
     bool names_filter; /* a kernel's name says that it is a weights' gradient */
     bool names_tf32;   /* ... that it takes fp32 as TF32 */
+    bool computed; /* the first pass has had more than transposes */
     bool done[OPERATOR_PASSES]; /* a kernel has the pass's work */
 };
 

@@ -167,10 +167,12 @@ static uint64_t out_extent(uint64_t in, uint64_t filter, uint64_t stride,
     return stride && all >= reach ? (all - reach) / stride + 1 : 0;
 }
 
+/* A filter of 1 x 1 in NCHW has its channels side by side, too: its strides of
+ * rows and columns tell it apart. */
 static bool is_nhwc(const struct operator_argument *a)
 {
     return a->has_strides && a->dimensions >= 4 && a->strides[1] == 1 &&
-           a->sizes[1] > 1;
+           a->sizes[1] > 1 && a->strides[a->dimensions - 1u] >= a->sizes[1];
 }
 
 static void extents_set(const struct operator_call *call,
@@ -211,12 +213,24 @@ static bool is_filter_gradient(const char *name)
            has(name, "conv2d_grad_weight");
 }
 
+/* cuDNN's transposes, before the kernel that computes and behind it. */
+static bool opens(const char *name)
+{
+    return has(name, "nchwToNhwc");
+}
+
+static bool closes(const char *name)
+{
+    return has(name, "nhwcToNchw");
+}
+
 /* The pass of a backward's next kernel, as PyTorch calls them: the input's
- * gradient, then the filter's. Where no kernel's name says which is the
- * filter's, the second one is. */
+ * gradient, then the filter's. That begins with its transposes; of GROUPS each
+ * has its own. Where no kernel's name says which is the filter's, the second one
+ * that computes is. */
 static enum operator_pass
 backward_pass(const struct operator_call *call, const struct convolution *c,
-              const struct asked *asked)
+              const struct asked *asked, uint64_t groups)
 {
     const struct operator_progress *progress = asked->progress;
     bool input = operator_number(call, c->mask, 0, 1);
@@ -225,10 +239,11 @@ backward_pass(const struct operator_call *call, const struct convolution *c,
     if (!input || is_filter_gradient(asked->kernel) ||
         progress->done[OPERATOR_PASS_SECOND])
         return OPERATOR_PASS_SECOND;
-    return filter && !progress->names_filter &&
-                   progress->done[OPERATOR_PASS_FIRST]
-               ? OPERATOR_PASS_SECOND
-               : OPERATOR_PASS_FIRST;
+    bool next = progress->names_filter
+                    ? opens(asked->kernel) && groups == 1
+                    : !closes(asked->kernel);
+    return filter && progress->computed && next ? OPERATOR_PASS_SECOND
+                                                : OPERATOR_PASS_FIRST;
 }
 
 static bool describe_convolution(const struct operator_call *call,
@@ -245,7 +260,7 @@ static bool describe_convolution(const struct operator_call *call,
         return false;
     extents_set(call, c, &work->convolution);
     if (c->backward)
-        *pass = backward_pass(call, c, asked);
+        *pass = backward_pass(call, c, asked, work->convolution.groups);
     work->family = !c->backward ? WORK_CONVOLUTION_FORWARD
                    : *pass == OPERATOR_PASS_FIRST ? WORK_CONVOLUTION_DGRAD
                                                   : WORK_CONVOLUTION_WGRAD;
@@ -472,7 +487,9 @@ static bool describe(const struct operator_call *call,
 
 void operator_note(struct operator_progress *progress, const char *kernel)
 {
-    progress->names_filter |= is_filter_gradient(kernel);
+    /* a sum behind a product, which has no name of its own */
+    progress->names_filter |=
+        is_filter_gradient(kernel) && !has(kernel, "reduce_wgrad");
     progress->names_tf32 |= is_tf32(kernel);
 }
 
@@ -489,6 +506,7 @@ bool operator_call_work(const struct operator_call *call,
         return false;
     made.is_part = progress->done[pass];
     progress->done[pass] = true;
+    progress->computed |= !opens(kernel) && !closes(kernel);
     *work = made;
     return true;
 }

@@ -113,6 +113,46 @@ TEST(a_convolution_s_backward_has_two_passes)
     CHECK_UINT(a.work.type, WORK_TF32);
     CHECK(ask(&a, "nhwcToNchwKernel", 8, 256) && a.work.is_part);
     CHECK(a.work.flops > 0);
+    /* the filter's pass begins with its own transposes */
+    memset(&a.progress, 0, sizeof a.progress);
+    operator_note(&a.progress, "sm80_xmma_wgrad_f32");
+    CHECK(ask(&a, "nchwToNhwcKernel", 8, 256) && !a.work.is_part);
+    CHECK(ask(&a, "sm80_xmma_dgrad_tf32", 8, 256) && a.work.is_part);
+    CHECK(ask(&a, "nhwcToNchwKernel", 8, 256) && a.work.is_part);
+    CHECK_UINT(a.work.family, WORK_CONVOLUTION_DGRAD);
+    CHECK(ask(&a, "nchwToNhwcKernel", 8, 256) && !a.work.is_part);
+    CHECK_UINT(a.work.family, WORK_CONVOLUTION_WGRAD);
+    CHECK(ask(&a, "sm80_xmma_wgrad_f32", 8, 256) && a.work.is_part);
+    /* no name says which is the filter's, but that of its sum */
+    memset(&a.progress, 0, sizeof a.progress);
+    operator_note(&a.progress, "reduce_wgrad_nchw_helper");
+    CHECK(ask(&a, "nchwToNhwcKernel", 8, 256) && !a.work.is_part);
+    CHECK(ask(&a, "cutlass_tensorop_s1688gemm", 8, 256) && a.work.is_part);
+    CHECK(ask(&a, "nhwcToNchwKernel", 8, 256) && a.work.is_part);
+    CHECK(ask(&a, "cutlass_tensorop_s1688gemm", 8, 256) && !a.work.is_part);
+    CHECK(ask(&a, "reduce_wgrad_nchw_helper", 8, 256) && a.work.is_part);
+    CHECK_UINT(a.work.family, WORK_CONVOLUTION_WGRAD);
+}
+
+/* Both have their channels side by side. */
+TEST(a_filter_of_1_x_1_has_a_layout)
+{
+    static const char *const strides[] = {
+        "[[200704,3136,56,1],[64,1,1,1],[],[],[],[],[],[],[]]",
+        "[[200704,1,3584,64],[64,1,64,64],[],[],[],[],[],[],[]]"};
+
+    for (unsigned i = 0; i < 2; i++) {
+        const char *const texts[4] = {
+            "[[4,64,56,56],[256,64,1,1],[],[],[],[],[],[],[]]",
+            "[float,float,ScalarList,ScalarList,ScalarList,Scalar,Scalar,"
+            "Scalar,Scalar]",
+            strides[i], "[-,-,[0, 0],[1, 1],[1, 1],1,False,False,True]"};
+        struct asked a;
+        memset(&a, 0, sizeof a);
+        CHECK(operator_read(&a.call, "aten::cudnn_convolution", texts));
+        CHECK(ask(&a, "sm80_xmma_fprop_tf32", 8, 256));
+        CHECK_UINT(a.work.convolution.layout, i ? WORK_NHWC : WORK_NCHW);
+    }
 }
 
 TEST(a_sum_has_the_dimensions_that_it_was_given)
