@@ -7,8 +7,11 @@
 #include <math.h>
 
 /* cuDNN's kernels want the channels last. In NCHW it transposes what it reads
- * and writes, but for filters of 1 x 1, which are products as they are. */
-#define TRANSPOSE_MEMORY 0.74
+ * and writes by three kernels, but for filters of 1 x 1, which are products as
+ * they are. Of the memory's rate, and what the kernels take at least. */
+#define TRANSPOSE_HALF     0.47
+#define TRANSPOSE_TF32     0.74
+#define TRANSPOSE_FLOOR_NS 8000.0
 
 /* Fewer output channels than this are a part of a tile. */
 #define TILE 128.0
@@ -23,15 +26,15 @@ struct line {
 };
 
 static const struct line dense[] = {
-    {8000, 0.75F, 0.70F, 0.80F}, /* forward */
-    {4000, 0.80F, 0.80F, 0.80F}, /* gradient of the input */
-    {6000, 0.50F, 0.30F, 0.70F}, /* of the filter */
+    {8000, 0.80F, 0.80F, 0.80F}, /* forward */
+    {4000, 0.70F, 0.70F, 0.80F}, /* gradient of the input */
+    {6000, 0.60F, 0.35F, 0.70F}, /* of the filter */
 };
 /* In TF32 a filter of 1 x 1 in NCHW is a product whose operands lie across. */
 static const struct line across[] = {
-    {8000, 0.75F, 0.45F, 0.80F},
-    {4000, 0.80F, 0.45F, 0.75F},
-    {6000, 0.50F, 0.22F, 0.70F},
+    {8000, 0.80F, 0.36F, 0.80F},
+    {4000, 0.70F, 0.28F, 0.75F},
+    {6000, 0.60F, 0.22F, 0.70F},
 };
 
 /* A few channels are padded to 16 bytes, pixel by pixel, and run kernels that
@@ -110,6 +113,13 @@ static double memory_ns(const struct cost_gpu *gpu, double bytes, double share)
     return bytes / (share * fmax(gpu->memory_gbps, 1));
 }
 
+static double transpose_ns(const struct cost_gpu *gpu, const struct work *work,
+                           double bytes)
+{
+    return memory_ns(gpu, bytes,
+                     is_half(work) ? TRANSPOSE_HALF : TRANSPOSE_TF32);
+}
+
 static double line_ns(const struct cost_gpu *gpu, const struct work *work,
                       const struct line *line, double flops)
 {
@@ -144,7 +154,7 @@ static double dense_ns(const struct cost_gpu *gpu, const struct work *work)
     double ns = fmax(line_ns(gpu, work, line, work->flops / sqrt(fill)), depth);
 
     if (c->layout == WORK_NCHW && !product)
-        ns += memory_ns(gpu, 2 * (t.in + t.out), TRANSPOSE_MEMORY);
+        ns += TRANSPOSE_FLOOR_NS + transpose_ns(gpu, work, 2 * (t.in + t.out));
     return ns + line->floor_ns;
 }
 
@@ -161,7 +171,7 @@ static double few_ns(const struct cost_gpu *gpu, const struct work *work)
     if (cycles > 0)
         ns += pixels / (padded_pixels[c->layout] * cycles);
     if (c->layout == WORK_NCHW)
-        ns += memory_ns(gpu, 2 * tensors_of(work).out, TRANSPOSE_MEMORY);
+        ns += transpose_ns(gpu, work, 2 * tensors_of(work).out);
     return ns + few[pass_of(work)].floor_ns;
 }
 
