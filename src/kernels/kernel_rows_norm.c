@@ -258,8 +258,8 @@ const struct kernel_row kernel_rows_norm[] = {
      .words = "nll_loss backward",
      .form = {ELEMENTS(0), .columns = WORK_ONE, .written = 1,
               .row_read = INDEX}},
-    /* WeightNorm.cu: a block for 16 columns (last dimension), for a row (first);
-     * the weights are read for the norm and again for the result */
+    /* WeightNorm.cu: a block for 16 columns (last dimension), or for a row
+     * (first); the weights are read for the norm and again for the result */
     {.base = "weight_norm_fwd_last_dim_kernel",
      .family = WORK_NORM_FORWARD,
      .rate = WORK_RATE_WEIGHT_NORM,

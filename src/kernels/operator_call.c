@@ -214,20 +214,20 @@ static bool is_filter_gradient(const char *name)
 }
 
 /* cuDNN's transposes, before the kernel that computes and behind it. */
-static bool opens(const char *name)
+static bool is_transpose_before(const char *name)
 {
     return has(name, "nchwToNhwc");
 }
 
-static bool closes(const char *name)
+static bool is_transpose_behind(const char *name)
 {
     return has(name, "nhwcToNchw");
 }
 
 /* The pass of a backward's next kernel, as PyTorch calls them: the input's
  * gradient, then the filter's. That begins with its transposes; of GROUPS each
- * has its own. Where no kernel's name says which is the filter's, the second one
- * that computes is. */
+ * has its own. Where no kernel's name says which is the filter's, the second
+ * one that computes is. */
 static enum operator_pass
 backward_pass(const struct operator_call *call, const struct convolution *c,
               const struct asked *asked, uint64_t groups)
@@ -240,8 +240,8 @@ backward_pass(const struct operator_call *call, const struct convolution *c,
         progress->done[OPERATOR_PASS_SECOND])
         return OPERATOR_PASS_SECOND;
     bool next = progress->names_filter
-                    ? opens(asked->kernel) && groups == 1
-                    : !closes(asked->kernel);
+                    ? is_transpose_before(asked->kernel) && groups == 1
+                    : !is_transpose_behind(asked->kernel);
     return filter && progress->computed && next ? OPERATOR_PASS_SECOND
                                                 : OPERATOR_PASS_FIRST;
 }
@@ -506,7 +506,8 @@ bool operator_call_work(const struct operator_call *call,
         return false;
     made.is_part = progress->done[pass];
     progress->done[pass] = true;
-    progress->computed |= !opens(kernel) && !closes(kernel);
+    progress->computed |=
+        !is_transpose_before(kernel) && !is_transpose_behind(kernel);
     *work = made;
     return true;
 }

@@ -71,8 +71,8 @@ def the_fit_finds_the_prices_again():
                 "norm_backward": 15, "attention_forward": 18,
                 "sort passes": 18, "gemm": 20, "norm_forward": 20,
                 "index": 32, "convolution_forward": 40, "reduce": 42,
-                "strided": 45, "convolution_wgrad": 45,
-                "convolution_dgrad": 50}
+                "strided": 45, "convolution_wgrad": 55,
+                "convolution_dgrad": 60}
         seen = set()
         for model in found["models"]:
             family = model["family"]

@@ -222,26 +222,29 @@ TEST(a_gradient_that_is_squared_is_read_once)
 
 #define TO_FLOAT                                                               \
     "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_ker" \
-    "nel_cuda(at::TensorIteratorBase&)::{lambda()#3}::operator()() const::{la" \
-    "mbda()#7}::operator()() const::{lambda(float)#1}, std::array<char*, 2ul>" \
-    ", 4, TrivialOffsetCalculator<1, unsigned int>, TrivialOffsetCalculator<1" \
-    ", unsigned int>, at::native::memory::LoadWithCast<1>, at::native::memory" \
-    "::StoreWithCast<1> >(int, at::native::direct_copy_kernel_cuda(at::Tensor" \
-    "IteratorBase&)::{lambda()#3}::operator()() const::{lambda()#7}::operator" \
-    "()() const::{lambda(float)#1}, std::array<char*, 2ul>, TrivialOffsetCalc" \
-    "ulator<1, unsigned int>, TrivialOffsetCalculator<1, unsigned int>, at::n" \
-    "ative::memory::LoadWithCast<1>, at::native::memory::StoreWithCast<1>)"
+    "nel_cuda(at::TensorIteratorBase&)::{lambda()#3}::operator()() const::"    \
+    "{lambda()#7}::operator()() const::{lambda(float)#1}, std::array<char*, "  \
+    "2ul>, 4, TrivialOffsetCalculator<1, unsigned int>, "                      \
+    "TrivialOffsetCalculator<1, unsigned int>, "                               \
+    "at::native::memory::LoadWithCast<1>, "                                    \
+    "at::native::memory::StoreWithCast<1> >(int, at::native::direct_copy_ker"  \
+    "nel_cuda(at::TensorIteratorBase&)::{lambda()#3}::operator()() const::"    \
+    "{lambda()#7}::operator()() const::{lambda(float)#1}, std::array<char*, "  \
+    "2ul>, TrivialOffsetCalculator<1, unsigned int>, "                         \
+    "TrivialOffsetCalculator<1, unsigned int>, "                               \
+    "at::native::memory::LoadWithCast<1>, "                                    \
+    "at::native::memory::StoreWithCast<1>)"
 #define FILL                                                                   \
-    "void at::native::vectorized_elementwise_kernel<4, at::native::FillFuncto" \
-    "r<float>, std::array<char*, 1ul> >(int, at::native::FillFunctor<float>, " \
-    "std::array<char*, 1ul>)"
+    "void at::native::vectorized_elementwise_kernel<4, "                       \
+    "at::native::FillFunctor<float>, std::array<char*, 1ul> >(int, "           \
+    "at::native::FillFunctor<float>, std::array<char*, 1ul>)"
 #define STRIDED                                                                \
     "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_" \
-    "nocast<at::native::CUDAFunctor_add<float> >(at::TensorIteratorBase&, at:" \
-    ":native::CUDAFunctor_add<float> const&)::{lambda(int)#1}>(int, at::nativ" \
-    "e::gpu_kernel_impl_nocast<at::native::CUDAFunctor_add<float> >(at::Tenso" \
-    "rIteratorBase&, at::native::CUDAFunctor_add<float> const&)::{lambda(int)" \
-    "#1})"
+    "nocast<at::native::CUDAFunctor_add<float> >(at::TensorIteratorBase&, "    \
+    "at::native::CUDAFunctor_add<float> const&)::{lambda(int)#1}>(int, "       \
+    "at::native::gpu_kernel_impl_nocast<at::native::CUDAFunctor_add<float> >(" \
+    "at::TensorIteratorBase&, at::native::CUDAFunctor_add<float> const&)::"    \
+    "{lambda(int)#1})"
 
 /* 1.6 billion elements, of which a launch has a quarter. */
 TEST(a_tensor_beyond_2_gib_is_launched_in_parts)
