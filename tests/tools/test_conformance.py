@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# Slow: it builds programs for a GPU.
 """tools/conformance-diff and tools/on-a-card/conformance, with memsim's GPU as
 the GPU; and what `make conformance` builds."""
 import json

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# Slow: thousands of trials of optimizers.
 """src/memsim/search: spaces, prices, what is left out, optimizers. Trials are
 answered by formulas here; tests/cli/search runs processes."""
 import itertools
