@@ -15,7 +15,7 @@
 #include "memsim/run/batch_guess.h"
 #include "memsim/cli/batch_find.h"
 #include "memsim/cli/cmd.h"
-#include "memsim/cli/corrections.h"
+#include "memsim/study/corrections.h"
 #include "memsim/cli/job_start.h"
 #include "memsim/study/kept_options.h"
 #include "memsim/cli/live.h"

@@ -258,3 +258,11 @@ void truth_side_fini(struct truth_side *side)
     trace_names_fini(&side->names);
     *side = (struct truth_side){0};
 }
+
+const char *truth_pass(uint64_t operation)
+{
+    static const char *const names[TRUTH_PASSES] = {"forward", "backward data",
+                                                    "backward filter"};
+
+    return operation < TRUTH_PASSES ? names[operation] : "other";
+}

@@ -75,4 +75,9 @@ const char *truth_operator(const struct truth_side *side,
 const char *truth_module(const struct truth_side *side,
                          const struct truth_event *e);
 
+enum { TRUTH_PASSES = 3 };
+
+/* What a convolution's OPERATION, the record's, is called. */
+const char *truth_pass(uint64_t operation);
+
 #endif

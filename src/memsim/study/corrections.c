@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cli/corrections.h"
+#include "memsim/study/corrections.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -15,24 +15,16 @@
 #include "common/base/xmalloc.h"
 #include "common/trace/convolution_key.h"
 #include "fitting/fit_trace.h"
+#include "memsim/time/truth_side.h"
 
 #define SCHEMA    "corrections_schema"
 #define MORE_MOST (INT64_C(1) << 40)
 #define WORKSPACE_TEXT 48 /* of one row for the program; two numbers */
 
-static const char *const operations[] = {"forward", "backward data",
-                                          "backward filter"};
-#define OPERATIONS (sizeof operations / sizeof *operations)
-
-const char *corrections_operation(uint64_t operation)
-{
-    return operation < OPERATIONS ? operations[operation] : "other";
-}
-
 void corrections_add(struct corrections *c, uint64_t operation,
                      const char *text, uint64_t run_bytes)
 {
-    if (operation >= OPERATIONS ||
+    if (operation >= TRUTH_PASSES ||
         c->convolution_count == CORRECTIONS_CONVOLUTIONS)
         return;
     if (!c->convolutions)
@@ -59,7 +51,7 @@ static void add_convolutions(const struct corrections *c, cJSON *root)
         const struct corrected_convolution *v = &c->convolutions[i];
         cJSON *row = cJSON_CreateObject();
         cJSON_AddItemToArray(list, row);
-        cJSON_AddStringToObject(row, "operation", operations[v->operation]);
+        cJSON_AddStringToObject(row, "operation", truth_pass(v->operation));
         cJSON_AddStringToObject(row, "shape", v->text);
         json_add_uint(row, "workspace_bytes", v->run_bytes);
     }
@@ -177,10 +169,11 @@ static int convolutions_read(struct corrections *c, const cJSON *list,
         const char *shape = json_text_of(row, "shape");
         size_t operation = 0;
 
-        while (name && operation < OPERATIONS &&
-               strcmp(operations[operation], name))
+        while (name && operation < TRUTH_PASSES &&
+               strcmp(truth_pass(operation), name))
             operation++;
-        if (!name || operation == OPERATIONS || !shape || !is_bytes(bytes, 0) ||
+        if (!name || operation == TRUTH_PASSES || !shape ||
+            !is_bytes(bytes, 0) ||
             c->convolution_count == CORRECTIONS_CONVOLUTIONS)
             return err_set(err, "%s: convolutions: at most %d, each with an "
                                 "operation, a shape and workspace_bytes",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a real run taught of a GPU: `memsim diff --truth --save-corrections'
  * writes it, `memsim run --corrections' uses it. */
-#ifndef MEMSIM_MEMSIM_CLI_CORRECTIONS_H
-#define MEMSIM_MEMSIM_CLI_CORRECTIONS_H
+#ifndef MEMSIM_MEMSIM_STUDY_CORRECTIONS_H
+#define MEMSIM_MEMSIM_STUDY_CORRECTIONS_H
 
 #include "common/base/err.h"
 #include "common/catalogue/gpu.h"
@@ -46,9 +46,6 @@ int corrections_read(struct corrections *c, const char *path, struct err *err);
 
 /* Of what was read, or of zeros with convolutions that were added. */
 void corrections_fini(struct corrections *c);
-
-/* The name of a convolution's OPERATION. */
-const char *corrections_operation(uint64_t operation);
 
 /* Adds a convolution; no more than CORRECTIONS_CONVOLUTIONS are kept. */
 void corrections_add(struct corrections *c, uint64_t operation,
