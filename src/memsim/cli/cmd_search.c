@@ -19,7 +19,7 @@ struct search_options {
         *submit;
     int strategy, storage;
     uint32_t jobs, trials, seed, patience, trial_timeout;
-    bool no_prune, quiet;
+    bool no_prune, retry_failed, quiet;
     struct job_options job;
     struct launch_options launch;
     const char *cluster, *fit, *host_speed, *quantile;
@@ -55,6 +55,9 @@ struct search_options {
     {"trial-timeout", 0, OPTION_COUNT, "SECONDS", ROW(trial_timeout),          \
      .minimum = 1, .maximum = 1000000,                                         \
      .help = "end a trial after this time (default: never)"},                  \
+    {"retry-failed", 0, OPTION_FLAG, NULL, ROW(retry_failed),                  \
+     .help = "try again what failed before for another reason than\n"          \
+             "memory, or was over its time"},                                  \
     {"seed", 0, OPTION_COUNT, "N", ROW(seed), .maximum = INT32_MAX,            \
      .help = "of the strategy's random numbers (default 0)"},                  \
     {"no-prune", 0, OPTION_FLAG, NULL, ROW(no_prune),                          \

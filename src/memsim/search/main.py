@@ -37,7 +37,7 @@ def parse(words):
         parser.add_argument(f"--{name}")
     for name in ("jobs", "trials", "patience", "seed", "trial-timeout"):
         parser.add_argument(f"--{name}", type=int)
-    for name in ("quiet", "no-prune"):
+    for name in ("quiet", "no-prune", "retry-failed"):
         parser.add_argument(f"--{name}", action="store_true")
     return (parser.parse_args(words[:first]), words[first + 1:second],
             words[second + 1:])
@@ -222,7 +222,7 @@ def tell(setting, search):
 def start(words):
     options, run_options, command = parse(words)
     setting = Setting(options, run_options, command)
-    store = Store(directory_of(options))
+    store = Store(directory_of(options), options.retry_failed)
     try:
         show = live.make(sys.stderr, setting.total, options.quiet)
         if not options.quiet:

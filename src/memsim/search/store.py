@@ -9,7 +9,7 @@ import os
 import shutil
 
 from . import SearchError
-from .measure import TIMEOUT
+from .measure import NO_VERDICT, TIMEOUT
 
 FORMAT = 1
 PART = ".part"  # a file that is being written
@@ -75,10 +75,12 @@ def is_cut(record, limit_s):
 
 
 class Store:
-    """DIRECTORY, for one search at a time."""
+    """DIRECTORY, for one search at a time. RETRIES: what failed before it is
+    not known."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, retries=False):
         self.directory = directory
+        self.retries, self.saved = retries, set()
         self.trials = os.path.join(directory, "trials")
         self.running = os.path.join(directory, "running")
         try:
@@ -109,9 +111,22 @@ class Store:
         self.lock.flush()
 
     def load(self, key):
-        return load_record(self.directory, key)
+        record = load_record(self.directory, key)
+        if record and self.retries and key not in self.saved and \
+                record["measure"]["outcome"] in NO_VERDICT:
+            self.forget(key)
+            return None
+        return record
+
+    def forget(self, key):
+        """Trials on other machines look for it too."""
+        try:
+            os.unlink(os.path.join(self.trials, f"{key}.json"))
+        except OSError as error:
+            fail_write(self.trials, error)
 
     def save(self, key, record):
+        self.saved.add(key)
         save_record(self.directory, key, record)
 
     def scratch(self, key):
