@@ -62,6 +62,15 @@ class Recorded(unittest.TestCase):
             recorded.keep(self.space, self.dir, self.results)
         return out.getvalue()
 
+    def test_decided(self):
+        """With 16 out of memory nothing more need be run of 32."""
+        told = self.record((1, 2, 16))
+        self.assertIn("18 trials", told)
+        self.assertIn("and 6 points that are out of memory", told)
+        results = recorded.read(self.space, self.results)
+        self.assertEqual(results["32", "1", "2"], {"outcome": "oom"})
+        self.assertNotIn(("8", "0", "0"), results)
+
     def table(self):
         results = recorded.read(self.space, self.results)
         with contextlib.redirect_stdout(io.StringIO()) as out:
