@@ -125,8 +125,8 @@ REAL_OWN   := $(shell grep -l instance.h src/capture/core/*/*.c)
 REAL_CORE  := $(filter-out src/capture/core/compute/% $(REAL_OWN),$(CORE_FILES))
 REAL_PIC   := $(patsubst %.c,$(O)/pic/%.o,$(REAL_CORE)) \
               $(patsubst %.c,$(O)/pic-real/%.o,$(REAL_OWN) \
-                $(addprefix src/capture/cudnn/,arena.c attention.c call.c graph.c \
-                  object.c plan.c shape.c store.c text.c)) \
+                $(addprefix src/capture/cudnn/,arena.c attention.c call.c calls.c graph.c \
+                  object.c plan.c rnn_layout.c shape.c store.c text.c)) \
               $(patsubst %.c,$(O)/pic-real/%.o,$(wildcard src/capture/real/*.c))
 
 $(O)/pic-real/%.o: %.c | $(HEADERS)/stamp

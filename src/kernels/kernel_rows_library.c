@@ -14,6 +14,10 @@ const struct kernel_row kernel_rows_library[] = {
      .host = KERNEL_HOST_COLLECTIVE,
      .words = "collective, emulated",
      .describe = work_told},
+    {.base = "memsim_delay",
+     .family = WORK_OTHER,
+     .words = "delay",
+     .describe = work_told_delay},
     /* FlashAttention's and PyTorch's, under other names than the rows above */
     PART("flash_fwd", ATTENTION_FORWARD, "flash attention forward"),
     PART("flash_bwd", ATTENTION_BACKWARD, "flash attention backward"),

@@ -170,6 +170,8 @@ struct work {
     uint32_t shared_bytes;
     uint32_t registers; /* a thread; 0: not known */
     uint64_t told_ns;   /* its launch says how long it lasts; 0: no */
+    uint64_t told_parts; /* ... and so many millionths of what was before it on
+                            its stream */
     bool between_nodes; /* ... in the place of a collective of several nodes */
     uint32_t direction; /* enum trace_direction, of a copy */
     bool pinned;        /* the host side of a copy */

@@ -102,6 +102,9 @@ bool work_upsample_nhwc(const struct work_kernel *kernel,
  * factor, nanoseconds, nodes, ...) */
 bool work_told(const struct work_kernel *kernel,
                const struct work_launch *launch, struct work *work);
+/* memsim_delay of capture/emulate: (nanoseconds, parts, ...) */
+bool work_told_delay(const struct work_kernel *kernel,
+                     const struct work_launch *launch, struct work *work);
 
 /* work_attention.c */
 void work_attention_set(const struct work_attention_shape *shape, bool backward,

@@ -198,3 +198,14 @@ bool work_told(const struct work_kernel *kernel,
     work->between_nodes = launch->words[TOLD_NODES] > 1;
     return true;
 }
+
+bool work_told_delay(const struct work_kernel *kernel,
+                     const struct work_launch *launch, struct work *work)
+{
+    (void)kernel;
+    if (launch->rule != TRACE_RULE_SIZES)
+        return false;
+    work->told_ns = launch->words[0];
+    work->told_parts = launch->words[1];
+    return true;
+}

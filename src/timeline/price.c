@@ -272,13 +272,17 @@ static void price_model(struct pricer *p, const struct kernel *kernel,
 }
 
 /* A kernel that stands for a collective on a real GPU (capture/emulate) lasts
- * as long as its launch says, and is in others' way as that would be. */
+ * as long as its launch says, and is in others' way as that would be. One that
+ * stands for a delay is in nobody's. */
 static void price_told(const struct pricer *p, const struct work *work,
                        struct price *price)
 {
-    price->engine = SIM_COMM;
-    price->fill = p->comm_fill;
-    price->link = work->between_nodes ? SIM_LINK_NODES : SIM_LINK_NODE;
+    bool talks = work->family == WORK_COLLECTIVE;
+
+    price->engine = talks ? SIM_COMM : SIM_STREAM_ONLY;
+    price->fill = talks ? p->comm_fill : 0;
+    price->link = talks && work->between_nodes ? SIM_LINK_NODES : SIM_LINK_NODE;
+    price->longer_parts = work->told_parts;
     price->answer = (struct cost_answer){.ns = work->told_ns,
                                          .low_ns = work->told_ns,
                                          .high_ns = work->told_ns,

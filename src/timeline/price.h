@@ -31,6 +31,8 @@ struct price {
     enum sim_engine engine;
     uint32_t share; /* of compute, of SIM_WHOLE */
     uint32_t fill;  /* of the SMs that it gives work to, likewise */
+    uint64_t longer_parts; /* it takes longer, by so many millionths of what was
+                              submitted before it to its stream */
     enum sim_link link; /* of a collective */
     double link_bytes;  /* likewise: what a rank sends through it */
 };

@@ -66,6 +66,8 @@ struct simulator {
     uint64_t factor, lost_ns; /* of the host's times, and what is left of a
                                  nanosecond; in units of 2^-32 */
     const struct host_times *times;
+    uint32_t last_stream;    /* that work was submitted to, */
+    uint64_t last_stream_ns; /* which takes so long */
     size_t calls; /* of this step so far */
     uint32_t step;      /* that runs, or comes next */
     bool in_step;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "timeline/simulator.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "common/base/xmalloc.h"
@@ -267,6 +268,17 @@ static void submit_late(struct simulator *r, const struct op *op,
         r->t->stuck = true;
 }
 
+/* A delay that is a part of what was before it on its stream; one that was
+ * measured has its length. */
+static uint64_t longer_ns(const struct simulator *r, const struct op *op,
+                          uint32_t stream, const struct price *price)
+{
+    if (!price->longer_parts || op->measured || stream != r->last_stream)
+        return 0;
+    return (uint64_t)llround((double)r->last_stream_ns * 1e-6 *
+                             (double)price->longer_parts);
+}
+
 void simulator_submit(struct simulator *r, const struct op *op,
                       uint32_t thread, uint32_t stream,
                       const struct price *price)
@@ -275,7 +287,7 @@ void simulator_submit(struct simulator *r, const struct op *op,
     const struct delay_effect delay = simulator_delay_of(r, op, price);
     struct sim_work work = {
         .engine = price->engine,
-        .duration_ns = price->answer.ns,
+        .duration_ns = price->answer.ns + longer_ns(r, op, stream, price),
         .share = price->share,
         .link = price->link,
         .gap_ns = op->measured ? (uint32_t)op->gap_ns : SIM_GAP_NS,
@@ -300,6 +312,8 @@ void simulator_submit(struct simulator *r, const struct op *op,
     if (effect.factor * delay.factor != 1)
         op_scale(&work, &info->price.answer, effect.factor * delay.factor);
     work_flow(r, op, info, &work);
+    r->last_stream = stream;
+    r->last_stream_ns = work.duration_ns;
     if (sim_submit(r->sim, thread, stream, &work))
         r->t->stuck = true;
 }

@@ -15,6 +15,17 @@ ncclResult_t ncclGroupStart(void);
 ncclResult_t ncclGroupEnd(void);
 ncclResult_t ncclCommGrow(ncclComm_t comm, int ranks, const ncclUniqueId *id,
                           int rank, ncclComm_t *grown, ncclConfig_t *config);
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 29, 0)
+typedef struct wait_signal ncclWaitSignalDesc_t;
+ncclResult_t ncclPutSignal(const void *send, size_t count, ncclDataType_t type,
+                           int peer, ncclWindow_t window, size_t offset,
+                           int signal, int context, unsigned flags,
+                           ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclSignal(int peer, int signal, int context, unsigned flags,
+                        ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclWaitSignal(int count, ncclWaitSignalDesc_t *waits,
+                            ncclComm_t comm, cudaStream_t stream);
+#endif
 
 #ifdef JOB
 
@@ -29,6 +40,9 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int ranks, const ncclUniqueId *id,
 #pragma weak ncclAlltoAll
 #pragma weak ncclGather
 #pragma weak ncclScatter
+#pragma weak ncclPutSignal
+#pragma weak ncclSignal
+#pragma weak ncclWaitSignal
 
 static void collectives(ncclComm_t comm, char *p)
 {
@@ -48,6 +62,11 @@ static void collectives(ncclComm_t comm, char *p)
         SHOW(ncclGather(p, p, 109, TYPE, 0, comm, NULL));
     if (HAS(ncclScatter))
         SHOW(ncclScatter(p, p, 110, TYPE, 0, comm, NULL));
+    if (HAS(ncclPutSignal)) {
+        SHOW(ncclPutSignal(p, 111, TYPE, 4, NULL, 0, 0, 0, 0, comm, NULL));
+        SHOW(ncclSignal(5, 0, 0, 0, comm, NULL));
+        SHOW(ncclWaitSignal(2, NULL, comm, NULL));
+    }
 }
 
 static void communicators(void)
@@ -256,6 +275,17 @@ WORK(ncclGather, const void *s, void *r, size_t count, TO_ONE)
 WORK(ncclScatter, const void *s, void *r, size_t count, TO_ONE)
 WORK(ncclSend, const void *s, size_t count, TO_ONE)
 WORK(ncclRecv, void *r, size_t count, TO_ONE)
+WORK(ncclPutSignal, const void *s, size_t count, ncclDataType_t type, int peer,
+     ncclWindow_t window, size_t offset, int signal, int context,
+     unsigned flags, ncclComm_t comm, cudaStream_t stream)
+WORK(ncclWaitSignal, int count, ncclWaitSignalDesc_t *waits, ncclComm_t comm,
+     cudaStream_t stream)
+
+ncclResult_t ncclSignal(int peer, int signal, int context, unsigned flags,
+                        ncclComm_t comm, cudaStream_t stream)
+{
+    return ncclSuccess;
+}
 
 ncclResult_t ncclGetVersion(int *version)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Batch normalization by the classic API, which is how torch does it. */
 #include "capture/core/work/library_call.h"
-#include "capture/cudnn/tensor.h"
+#include "capture/cudnn/calls.h"
 
 /* The data that the program passes is of no use to a fake. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -72,24 +72,18 @@ cudnnStatus_t cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* Values of the record: bytes read, bytes written, mode, ops. */
-static cudnnStatus_t norm_record(cudnnHandle_t handle, uint32_t name,
+static cudnnStatus_t norm_record(cudnnHandle_t handle, enum norm_kind kind,
                                  cudnnTensorDescriptor_t descriptor,
-                                 const uint64_t passes[2], unsigned mode,
-                                 unsigned ops, size_t workspace_bytes)
+                                 unsigned mode, unsigned ops,
+                                 size_t workspace_bytes)
 {
     const struct cudnn *cudnn = cudnn_get(handle);
     const struct shape x = tensor_shape(descriptor);
+    struct cudnn_call call = {.workspace_bytes = workspace_bytes};
 
     if (!cudnn || !x.count)
         return CUDNN_STATUS_BAD_PARAM;
-    struct cudnn_call call = {
-        .name = name,
-        .workspace_bytes = workspace_bytes,
-        .values = {passes[0] * shape_bytes(&x), passes[1] * shape_bytes(&x),
-                   mode, ops},
-    };
-    shape_describe(&call.detail, "x", &x);
+    norm_call_fill(&call, kind, &x, mode, ops);
     cudnn_call_record(cudnn, &call);
     return CUDNN_STATUS_SUCCESS;
 }
@@ -111,12 +105,6 @@ static void statistics_forget(cudnnHandle_t handle,
                        1, 0);
 }
 
-/* How often each reads and writes tensors of x's size: training needs the
- * statistics before it can normalize, and backward likewise. */
-static const uint64_t inference_passes[] = {1, 1};
-static const uint64_t training_passes[] = {2, 1};
-static const uint64_t backward_passes[] = {4, 1};
-
 cudnnStatus_t cudnnBatchNormalizationForwardInference(
     cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void *alpha,
     const void *beta, const cudnnTensorDescriptor_t x, const void *x_data,
@@ -125,8 +113,8 @@ cudnnStatus_t cudnnBatchNormalizationForwardInference(
     const void *bias_data, const void *mean, const void *variance,
     double epsilon)
 {
-    return norm_record(handle, NAME_OF("batch norm inference"), x,
-                       inference_passes, mode, 0, 0);
+    return norm_record(handle, NORM_INFERENCE, x, mode, 0,
+                       0);
 }
 
 cudnnStatus_t cudnnBatchNormalizationForwardTraining(
@@ -138,8 +126,8 @@ cudnnStatus_t cudnnBatchNormalizationForwardTraining(
     void *running_variance, double epsilon, void *mean, void *variance)
 {
     statistics_forget(handle, scale, running_mean, running_variance);
-    return norm_record(handle, NAME_OF("batch norm training"), x,
-                       training_passes, mode, 0, 0);
+    return norm_record(handle, NORM_TRAINING, x, mode, 0,
+                       0);
 }
 
 cudnnStatus_t cudnnBatchNormalizationForwardTrainingEx(
@@ -154,8 +142,8 @@ cudnnStatus_t cudnnBatchNormalizationForwardTrainingEx(
     size_t workspace_bytes, void *reserve, size_t reserve_space_bytes)
 {
     statistics_forget(handle, scale, running_mean, running_variance);
-    return norm_record(handle, NAME_OF("batch norm training"), x,
-                       training_passes, mode, ops, workspace_bytes);
+    return norm_record(handle, NORM_TRAINING, x, mode, ops,
+                       workspace_bytes);
 }
 
 cudnnStatus_t cudnnBatchNormalizationBackward(
@@ -168,8 +156,8 @@ cudnnStatus_t cudnnBatchNormalizationBackward(
     void *scale_gradient, void *bias_gradient, double epsilon, const void *mean,
     const void *variance)
 {
-    return norm_record(handle, NAME_OF("batch norm backward"), x,
-                       backward_passes, mode, 0, 0);
+    return norm_record(handle, NORM_BACKWARD, x, mode, 0,
+                       0);
 }
 
 cudnnStatus_t cudnnBatchNormalizationBackwardEx(
@@ -186,6 +174,6 @@ cudnnStatus_t cudnnBatchNormalizationBackwardEx(
     cudnnActivationDescriptor_t activation, void *workspace,
     size_t workspace_bytes, void *reserve, size_t reserve_space_bytes)
 {
-    return norm_record(handle, NAME_OF("batch norm backward"), x,
-                       backward_passes, mode, ops, workspace_bytes);
+    return norm_record(handle, NORM_BACKWARD, x, mode, ops,
+                       workspace_bytes);
 }

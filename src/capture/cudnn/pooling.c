@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Pooling, which torch does by cuDNN for quantized tensors only. */
-#include "capture/cudnn/tensor.h"
+#include "capture/cudnn/calls.h"
 
 /* The data that the program passes is of no use to a fake. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -8,6 +8,7 @@
 struct pooling {
     uint32_t class; /* CLASS_POOLING */
     cudnnPoolingMode_t mode;
+    cudnnNanPropagation_t nan;
     int64_t window[2], pad[2], stride[2];
 };
 
@@ -34,9 +35,31 @@ cudnnStatus_t cudnnSetPooling2dDescriptor(cudnnPoolingDescriptor_t handle,
         return CUDNN_STATUS_BAD_PARAM;
     *pooling = (struct pooling){.class = CLASS_POOLING,
                                 .mode = mode,
+                                .nan = nan,
                                 .window = {window_h, window_w},
                                 .pad = {pad_h, pad_w},
                                 .stride = {stride_h, stride_w}};
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnGetPooling2dDescriptor(
+    const cudnnPoolingDescriptor_t handle, cudnnPoolingMode_t *mode,
+    cudnnNanPropagation_t *nan, int *window_h, int *window_w, int *pad_h,
+    int *pad_w, int *stride_h, int *stride_w)
+{
+    const struct pooling *pooling = cudnn_object_get(CLASS_POOLING, handle);
+
+    if (!pooling || !mode || !nan || !window_h || !window_w || !pad_h ||
+        !pad_w || !stride_h || !stride_w)
+        return CUDNN_STATUS_BAD_PARAM;
+    *mode = pooling->mode;
+    *nan = pooling->nan;
+    *window_h = (int)pooling->window[0];
+    *window_w = (int)pooling->window[1];
+    *pad_h = (int)pooling->pad[0];
+    *pad_w = (int)pooling->pad[1];
+    *stride_h = (int)pooling->stride[0];
+    *stride_w = (int)pooling->stride[1];
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -51,14 +74,12 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle,
     const struct pooling *pooling = cudnn_object_get(CLASS_POOLING, descriptor);
     const struct shape x = tensor_shape(x_descriptor);
     const struct shape y = tensor_shape(y_descriptor);
-    struct text detail = {0};
+    const struct cudnn *cudnn = cudnn_get(handle);
+    struct cudnn_call call = {.name = 0};
 
-    if (!pooling || !x.count || !y.count)
+    if (!cudnn || !pooling || !x.count || !y.count)
         return CUDNN_STATUS_BAD_PARAM;
-    shape_describe(&detail, "x", &x);
-    shape_describe(&detail, "y", &y);
-    text_add_numbers(&detail, "window", pooling->window, 2);
-    const uint64_t bytes[] = {shape_bytes(&x), shape_bytes(&y)};
-    return cudnn_pass_record(handle, NAME_OF("pooling forward"), bytes,
-                             &detail);
+    pooling_call_fill(&call, &x, &y, pooling->window);
+    cudnn_call_record(cudnn, &call);
+    return CUDNN_STATUS_SUCCESS;
 }

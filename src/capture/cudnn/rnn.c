@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/cudnn/rnn.h"
+#include "capture/cudnn/calls.h"
 
 #include "capture/core/memory/device.h"
 #include "capture/core/work/library_call.h"
@@ -152,28 +152,6 @@ cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle,
     return CUDNN_STATUS_SUCCESS;
 }
 
-static void rnn_describe(const struct rnn *rnn, const struct rnn_data *x,
-                         struct text *text)
-{
-    static const char *const modes[] = {
-        [CUDNN_RNN_RELU] = "relu",
-        [CUDNN_RNN_TANH] = "tanh",
-        [CUDNN_LSTM] = "lstm",
-        [CUDNN_GRU] = "gru",
-    };
-
-    text_add(text,
-             "mode=%s type=%s input=%d hidden=%d projection=%d layers=%d "
-             "directions=%d length=%d batch=%d tokens=%lld math=%s%s",
-             modes[rnn->mode], cudnn_type_name(rnn->type), rnn->input,
-             rnn->hidden, rnn->projection, rnn->layers, rnn_directions(rnn),
-             x->length, x->batch, (long long)x->tokens,
-             rnn->math == CUDNN_FMA_MATH ? "plain" : "tensor",
-             rnn->algorithm == CUDNN_RNN_ALGO_STANDARD ? ""
-                                                       : " kernel=persistent");
-}
-
-/* Values of the record: tokens, input, hidden, layers, directions, gates. */
 static cudnnStatus_t rnn_record(cudnnHandle_t handle, uint32_t name,
                                 cudnnRNNDescriptor_t descriptor,
                                 cudnnRNNDataDescriptor_t data,
@@ -182,17 +160,11 @@ static cudnnStatus_t rnn_record(cudnnHandle_t handle, uint32_t name,
     const struct cudnn *cudnn = cudnn_get(handle);
     const struct rnn *rnn = rnn_get(descriptor);
     const struct rnn_data *x = rnn_data_get(data);
+    struct cudnn_call call = {.name = name, .workspace_bytes = workspace_bytes};
 
     if (!cudnn || !rnn || !x || !rnn->layers || !x->batch)
         return CUDNN_STATUS_BAD_PARAM;
-    struct cudnn_call call = {
-        .name = name,
-        .workspace_bytes = workspace_bytes,
-        .values = {(uint64_t)x->tokens, (uint64_t)rnn->input,
-                   (uint64_t)rnn->hidden, (uint64_t)rnn->layers,
-                   (uint64_t)rnn_directions(rnn), (uint64_t)rnn_gates(rnn)},
-    };
-    rnn_describe(rnn, x, &call.detail);
+    rnn_call_fill(&call, rnn, x);
     cudnn_call_record(cudnn, &call);
     return CUDNN_STATUS_SUCCESS;
 }
@@ -206,11 +178,8 @@ cudnnStatus_t cudnnRNNForward(
     const void *weights, size_t workspace_bytes, void *workspace,
     size_t reserve_bytes, void *reserve)
 {
-    uint32_t name = mode == CUDNN_FWD_MODE_TRAINING
-                        ? NAME_OF("rnn forward training")
-                        : NAME_OF("rnn forward inference");
-
-    return rnn_record(handle, name, descriptor, x, workspace_bytes);
+    return rnn_record(handle, rnn_forward_name(mode), descriptor, x,
+                      workspace_bytes);
 }
 
 cudnnStatus_t cudnnRNNBackwardData_v8(

@@ -7,8 +7,9 @@
 #include "timeline/delay_library.h"
 
 static struct delay_ranks own, all, absent;
-/* of calls: any rank's; of this rank's host; of ranks that do not exist */
-static struct delay_state calls, host, peers;
+/* of calls: any rank's; of this rank's host and GPU; of ranks that do not exist:
+ * their hosts and GPUs, their work */
+static struct delay_state calls, host, works, lags, peers, peer_works;
 static bool some; /* there are delays */
 static uint32_t now_step;
 static uint64_t come_ns; /* by so much later do the others come next time */
@@ -36,8 +37,9 @@ const char *emulated_delays_open(const struct simulation_options *options)
         return NULL;
     ranks_fill();
     calls = (struct delay_state){.delays = table, .ranks = &all};
-    host = (struct delay_state){.delays = table, .ranks = &own};
-    peers = (struct delay_state){.delays = table, .ranks = &absent};
+    host = works = lags = (struct delay_state){.delays = table, .ranks = &own};
+    peers = peer_works =
+        (struct delay_state){.delays = table, .ranks = &absent};
     some = true;
     return *table->library &&
                    delay_library_open(table->library, &calls.library, &err)
@@ -79,13 +81,46 @@ uint64_t emulated_delays_late(struct delay_call *call)
     return late_ns;
 }
 
-double emulated_delays_lag(void)
+/* By how much S makes a kernel that has no name longer. */
+static double gpu_factor(struct delay_state *s)
 {
     const struct delay_call kernel = {.name = "",
                                       .kind = OP_LAUNCH,
                                       .engine = SIM_COMPUTE,
                                       .step = now_step};
 
-    return some && absent.members.count ? delay_of(&peers, &kernel).factor - 1
-                                        : 0;
+    return delay_of(s, &kernel).factor;
+}
+
+double emulated_delays_lag(void)
+{
+    if (!some || !absent.members.count)
+        return 0;
+    double lag = gpu_factor(&peers) / gpu_factor(&lags) - 1;
+    return lag > 0 ? lag : 0;
+}
+
+struct delay_effect emulated_delays_work(const char *name)
+{
+    const struct delay_call call = {.name = name,
+                                    .kind = OP_LAUNCH,
+                                    .engine = SIM_COMPUTE,
+                                    .step = now_step};
+
+    if (!some)
+        return (struct delay_effect){.factor = 1};
+    const struct delay_effect mine = delay_of(&works, &call);
+    uint64_t theirs_ns =
+        absent.members.count ? delay_of(&peer_works, &call).late_ns : 0;
+    come_ns += theirs_ns > mine.late_ns ? theirs_ns - mine.late_ns : 0;
+    return mine;
+}
+
+bool emulated_delays_longer(void)
+{
+    for (uint32_t i = 0; some && i < works.delays->count; i++)
+        if (works.delays->all[i].factor > 0 &&
+            works.delays->all[i].kind != DELAY_LINK)
+            return true;
+    return false;
 }

@@ -24,6 +24,14 @@ void emulated_delays_step(uint32_t step, struct emulated_step *s);
  * the step of CALL is set. */
 uint64_t emulated_delays_late(struct delay_call *call);
 
+/* What the next work of this rank's GPU under NAME, a kernel or a library's
+ * call, gets. Of ranks that do not exist the same is late for the next
+ * collective. */
+struct delay_effect emulated_delays_work(const char *name);
+
+/* Whether work may get a factor. */
+bool emulated_delays_longer(void);
+
 /* By how much longer than this rank the slowest GPU of the others computes
  * until the next collective; 0.5: 50%. */
 double emulated_delays_lag(void);

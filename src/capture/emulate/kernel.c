@@ -12,6 +12,7 @@
 #include "common/trace/session.h"
 
 #define THREADS 512 /* of a block, as NCCL's */
+#define STAMPS  4096 /* more than works that a GPU has been given and not done */
 #define WIDE    16  /* bytes that are copied at a time, where all is aligned */
 #define NAME(type) EMULATED_NAME(type)
 
@@ -27,6 +28,7 @@ enum form {
     FORM_I8,
     FORM_I32,
     FORM_I64,
+    FORM_DELAY,
     FORMS,
 };
 
@@ -40,6 +42,7 @@ static const char *const names[FORMS] = {
     [FORM_I8] = NAME("a"),
     [FORM_I32] = NAME("i"),
     [FORM_I64] = NAME("l"),
+    [FORM_DELAY] = EMULATED_DELAY,
 };
 
 static const struct {
@@ -72,6 +75,7 @@ static struct card {
     CUresult result;
     CUfunction functions[FORMS];
     CUdeviceptr last; /* when the last one ended; 0: not wanted so far */
+    CUdeviceptr stamps; /* STAMPS times; 0: likewise */
 } cards[SESSION_DEVICES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of cards */
 
@@ -90,15 +94,18 @@ static CUresult card_load(struct card *card)
     return rc;
 }
 
-static CUresult last_make(struct card *card)
+/* COUNT times in *TIMES, all 0. */
+static CUresult times_make(CUdeviceptr *times, size_t count)
 {
-    CUresult rc = REAL_FUNCTION(cuMemAlloc)(&card->last, sizeof(uint64_t));
+    size_t bytes = count * sizeof(uint64_t);
+    CUresult rc = REAL_FUNCTION(cuMemAlloc)(times, bytes);
 
-    return rc ? rc : REAL_FUNCTION(cuMemsetD8)(card->last, 0, sizeof(uint64_t));
+    return rc ? rc : REAL_FUNCTION(cuMemsetD8)(*times, 0, bytes);
 }
 
-/* DEVICE with the code on it. */
-static struct card *card_open(int device, bool lags)
+/* DEVICE with the code on it; and with what kernels that lag, or stamps, need.
+ */
+static struct card *card_open(int device, bool lags, bool stamps)
 {
     struct card *card = &cards[device];
 
@@ -107,14 +114,16 @@ static struct card *card_open(int device, bool lags)
         card->result = card_load(card);
     card->tried = true;
     if (lags && !card->last && !card->result)
-        card->result = last_make(card);
+        card->result = times_make(&card->last, 1);
+    if (stamps && !card->stamps && !card->result)
+        card->result = times_make(&card->stamps, STAMPS);
     pthread_mutex_unlock(&lock);
     return card;
 }
 
 int kernel_launch(int device, const struct emulated *k)
 {
-    struct card *card = card_open(device, k->lag > 0);
+    struct card *card = card_open(device, k->lag > 0, false);
     uint64_t count, send = k->send, receive = k->receive, shares = k->shares;
     uint64_t ns = k->ns, nodes = k->nodes, gate = k->gate, ticket = k->ticket;
     enum form form = form_of(k, &count);
@@ -128,4 +137,18 @@ int kernel_launch(int device, const struct emulated *k)
     return (int)REAL_FUNCTION(cuLaunchKernel)(
         card->functions[form], k->blocks, 1, 1, THREADS, 1, 1, 0,
         (CUstream)k->stream, arguments, NULL);
+}
+
+int kernel_delay(int device, const struct emulated_delay *d)
+{
+    struct card *card = card_open(device, false, d->stamp);
+    uint64_t ns = d->ns, parts = d->parts;
+    CUdeviceptr last =
+        d->stamp ? card->stamps + d->stamp % STAMPS * sizeof(uint64_t) : 0;
+    void *arguments[] = {&ns, &parts, &last};
+
+    if (card->result)
+        return (int)card->result;
+    return (int)cuLaunchKernel(card->functions[FORM_DELAY], 1, 1, 1, 1, 1, 1, 0,
+                               (CUstream)d->stream, arguments, NULL);
 }

@@ -26,4 +26,16 @@ struct emulated {
  * code (CUresult). */
 int kernel_launch(int device, const struct emulated *k);
 
+/* What STREAM waits for, behind a kernel: NS, and PARTS millionths of the time
+ * since the stamp that is NUMBER'd so. A stamp is 1 ns with no parts. */
+struct emulated_delay {
+    uint64_t stream;
+    uint64_t ns, parts;
+    uint64_t stamp; /* its number, of those at work at a time; 0: none */
+};
+
+/* Gives D to the GPU, DEVICE, which is the current one, as a recorded call.
+ * Returns the driver's code. */
+int kernel_delay(int device, const struct emulated_delay *d);
+
 #endif

@@ -181,3 +181,22 @@ void emulated_price_step(uint32_t step, struct emulated_step *s)
         emulated_delays_step(step, s);
     pthread_mutex_unlock(&lock);
 }
+
+struct delay_effect emulated_price_work(const char *name)
+{
+    struct delay_effect effect = {.factor = 1};
+
+    pthread_mutex_lock(&lock);
+    if (has_models() && !_setjmp(no_memory))
+        effect = emulated_delays_work(name);
+    pthread_mutex_unlock(&lock);
+    return effect;
+}
+
+bool emulated_price_longer(void)
+{
+    pthread_mutex_lock(&lock);
+    bool longer = has_models() && emulated_delays_longer();
+    pthread_mutex_unlock(&lock);
+    return longer;
+}

@@ -22,4 +22,11 @@ bool emulated_price(const struct communicator *c, const struct nccl_call *call,
 /* What --delay does as STEP begins. */
 void emulated_price_step(uint32_t step, struct emulated_step *s);
 
+/* What --delay does to the next work under NAME, a kernel or a library's call.
+ */
+struct delay_effect emulated_price_work(const char *name);
+
+/* Whether it may make any longer by a factor. */
+bool emulated_price_longer(void);
+
 #endif

@@ -19,6 +19,37 @@
 #define EMULATED_NAME(type)                                                    \
     "_Z17memsim_collectiveI" type "EvPKvPvmmdmmdPmPKmm"
 
+/* __global__ void memsim_delay(size_t ns, size_t parts, size_t *last)
+ *
+ *   waits for ns, and for so many millionths of the time since *last, if parts is
+ *   not 0; *last = the time, if last is not NULL
+ *
+ * What follows on its stream comes later. */
+#define EMULATED_DELAY "_Z12memsim_delaymmPm"
+
+#define PTX_DELAY                                                              \
+    ".visible .entry " EMULATED_DELAY "(\n"                                    \
+    " .param .u64 p_ns, .param .u64 p_parts, .param .u64 p_last)\n"            \
+    ".maxntid 1, 1, 1\n"                                                       \
+    "{\n .reg .pred %p;\n .reg .b64 %begin, %now, %last, %ns, %n;\n"          \
+    " mov.u64 %begin, %globaltimer;\n"                                         \
+    " ld.param.u64 %ns, [p_ns];\n"                                             \
+    " ld.param.u64 %n, [p_parts];\n"                                           \
+    " ld.param.u64 %last, [p_last];\n"                                         \
+    " setp.eq.u64 %p, %n, 0;\n @%p bra WAIT;\n"                               \
+    " ld.volatile.global.u64 %now, [%last];\n"                                 \
+    " setp.ge.u64 %p, %now, %begin;\n @%p bra WAIT;\n"                        \
+    " sub.u64 %now, %begin, %now;\n mul.lo.u64 %now, %now, %n;\n"             \
+    " div.u64 %now, %now, 1000000;\n add.u64 %ns, %ns, %now;\n"               \
+    "WAIT:\n"                                                                  \
+    " add.u64 %n, %begin, %ns;\n"                                              \
+    "SPIN:\n"                                                                  \
+    " mov.u64 %now, %globaltimer;\n"                                           \
+    " setp.lt.u64 %p, %now, %n;\n @%p bra SPIN;\n"                            \
+    " setp.eq.u64 %p, %last, 0;\n @%p bra END;\n"                             \
+    " st.volatile.global.u64 [%last], %now;\n"                                 \
+    "END:\n ret;\n}\n"
+
 #define PTX_HEAD ".version 6.3\n.target sm_70\n.address_size 64\n"
 
 #define PTX_ENTRY(type)                                                        \
@@ -106,7 +137,7 @@
     " selp.b32 %x, %y, %x, %q;\n cvt.u16.u32 %h, %x;\n"
 #define PTX_TIMES_INTEGER " cvt.rzi.s64.f64 %v, %e;\n"
 
-static const char emulated_code[] = PTX_HEAD
+static const char emulated_code[] = PTX_HEAD PTX_DELAY
     PTX_COPY("c", 1, "ld.global.u8 %r", "u8 [%to], %r")
     PTX_COPY("5uint4", 16, "ld.global.v4.u32 {%x, %y, %z, %w}",
          "v4.u32 [%to], {%x, %y, %z, %w}")

@@ -7,6 +7,14 @@
 #include "capture/core/run/record.h"
 #include "capture/real/tap.h"
 
+static uint64_t stream_of(cublasHandle_t handle)
+{
+    cudaStream_t stream = NULL;
+
+    REAL_FUNCTION(cublasGetStream)(handle, &stream);
+    return (uint64_t)stream;
+}
+
 /* What the handle says of G. Whether beta is 0 only the device knows where it
  * lies there. */
 static void product_tell(const struct real_call *call, cublasHandle_t handle,
@@ -14,12 +22,10 @@ static void product_tell(const struct real_call *call, cublasHandle_t handle,
 {
     cublasPointerMode_t place = CUBLAS_POINTER_MODE_DEVICE;
     cublasMath_t math = CUBLAS_DEFAULT_MATH;
-    cudaStream_t stream = NULL;
 
-    REAL_FUNCTION(cublasGetStream)(handle, &stream);
     REAL_FUNCTION(cublasGetMathMode)(handle, &math);
     REAL_FUNCTION(cublasGetPointerMode)(handle, &place);
-    g->stream = (uint64_t)stream;
+    g->stream = stream_of(handle);
     g->math_mode = (uint32_t)math;
     g->type_d = g->type_c;
     g->ldd = g->ldc;
@@ -29,8 +35,8 @@ static void product_tell(const struct real_call *call, cublasHandle_t handle,
 }
 
 #define PRODUCT(name, text, arguments)                                         \
-    REAL_TAP(name, arguments,                                                  \
-             product_tell(&call, handle, NAME_OF(text), &g))
+    REAL_WORK(name, arguments, stream_of(handle),                              \
+              product_tell(&call, handle, NAME_OF(text), &g))
 
 #include "capture/cublas/products.inc"
 
@@ -119,18 +125,18 @@ cublasStatus_t cublasLtMatmul(
     const cublasLtMatmulAlgo_t *algorithm, void *workspace, size_t bytes,
     cudaStream_t stream)
 {
-    REAL_TAP(cublasLtMatmul,
-             (handle, problem, alpha, A, a, B, b, beta, C, c, D, d, algorithm,
-              workspace, bytes, stream),
-             {
-                 struct gemm g = {.stream = (uint64_t)stream,
-                                  .a = A,
-                                  .b = B,
-                                  .c = D,
-                                  .beta = beta,
-                                  .workspace_bytes = bytes};
-                 problem_tell(problem, &g);
-                 matrices_tell(&g, a, b, c, d);
-                 tap_product(&call, NAME_OF("cublasLtMatmul"), &g);
-             });
+    REAL_WORK(cublasLtMatmul,
+              (handle, problem, alpha, A, a, B, b, beta, C, c, D, d, algorithm,
+               workspace, bytes, stream),
+              stream, {
+                  struct gemm g = {.stream = (uint64_t)stream,
+                                   .a = A,
+                                   .b = B,
+                                   .c = D,
+                                   .beta = beta,
+                                   .workspace_bytes = bytes};
+                  problem_tell(problem, &g);
+                  matrices_tell(&g, a, b, c, d);
+                  tap_product(&call, NAME_OF("cublasLtMatmul"), &g);
+              });
 }

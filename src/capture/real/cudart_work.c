@@ -46,33 +46,36 @@ CORE_API cudaError_t __cudaLaunchKernel(void *kernel, dim3 grid, dim3 block,
                                         void **arguments, size_t shared,
                                         cudaStream_t stream)
 {
-    REAL_TAP(__cudaLaunchKernel,
-             (kernel, grid, block, arguments, shared, stream), LAUNCH(kernel));
+    REAL_WORK(__cudaLaunchKernel,
+              (kernel, grid, block, arguments, shared, stream), stream,
+              LAUNCH(kernel));
 }
 
 cudaError_t cudaLaunchKernel(const void *host, dim3 grid, dim3 block,
                              void **arguments, size_t shared,
                              cudaStream_t stream)
 {
-    REAL_TAP(cudaLaunchKernel, (host, grid, block, arguments, shared, stream),
-             LAUNCH(host));
+    REAL_WORK(cudaLaunchKernel,
+              (host, grid, block, arguments, shared, stream), stream,
+              LAUNCH(host));
 }
 
 cudaError_t cudaLaunchCooperativeKernel(const void *host, dim3 grid, dim3 block,
                                         void **arguments, size_t shared,
                                         cudaStream_t stream)
 {
-    REAL_TAP(cudaLaunchCooperativeKernel,
-             (host, grid, block, arguments, shared, stream), LAUNCH(host));
+    REAL_WORK(cudaLaunchCooperativeKernel,
+              (host, grid, block, arguments, shared, stream), stream,
+              LAUNCH(host));
 }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
                                 const void *host, void **arguments)
 {
-    REAL_TAP(cudaLaunchKernelExC, (config, host, arguments), {
+    REAL_WORK(cudaLaunchKernelExC, (config, host, arguments), config->stream, {
         const struct kernel_launch l =
             cudart_launch(config->gridDim, config->blockDim, arguments,
-                      config->dynamicSmemBytes, config->stream);
+                          config->dynamicSmemBytes, config->stream);
         tap_launch(&call, host, &l);
     });
 }

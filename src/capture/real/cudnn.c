@@ -2,25 +2,39 @@
  * Taps of cuDNN: convolutions and attention as records with shapes and with the
  * workspaces that cuDNN asks for, as a simulated run has them. Their kernels
  * are parts of the calls. */
+#include "capture/real/cudnn.h"
+
 #include "capture/core/run/record.h"
 #include "capture/real/mirror.h"
-#include "capture/real/tap.h"
 
 #define NOTES 16 /* that an engine may have */
+
+uint64_t cudnn_stream(cudnnHandle_t handle)
+{
+    cudaStream_t stream = NULL;
+
+    REAL_FUNCTION(cudnnGetStream)(handle, &stream);
+    return (uint64_t)stream;
+}
+
+bool cudnn_tap_begin(const struct real_call *call, cudnnHandle_t handle,
+                     struct cudnn *at)
+{
+    at->stream = cudnn_stream(handle);
+    at->device = tap_begin(call, at->stream);
+    return at->device >= 0;
+}
 
 /* Executes: HANDLE is on a stream, whose work PLAN is. */
 static void plan_tell(const struct real_call *call, cudnnHandle_t handle,
                       const struct plan *plan)
 {
-    cudaStream_t stream = NULL;
+    struct cudnn at;
 
-    REAL_FUNCTION(cudnnGetStream)(handle, &stream);
-    int device = tap_begin(call, (uint64_t)stream);
-    if (device < 0)
+    if (!cudnn_tap_begin(call, handle, &at))
         return;
-    plan_record(
-        &(struct cudnn){.device = device, .stream = (uint64_t)stream}, plan);
-    tap_end(device, (uint64_t)stream);
+    plan_record(&at, plan);
+    tap_end(at.device, plan->name, at.stream);
 }
 
 /* --- the backend API ------------------------------------------------------ */
@@ -150,13 +164,13 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
                                   cudnnBackendDescriptor_t plan,
                                   cudnnBackendDescriptor_t pack)
 {
-    REAL_TAP(cudnnBackendExecute, (handle, plan, pack),
-             execute_tell(&call, handle, plan));
+    REAL_WORK(cudnnBackendExecute, (handle, plan, pack), cudnn_stream(handle),
+              execute_tell(&call, handle, plan));
 }
 
 /* --- the classic API ------------------------------------------------------ */
 
-static struct shape tensor_shape(cudnnTensorDescriptor_t tensor)
+struct shape cudnn_real_shape(cudnnTensorDescriptor_t tensor)
 {
     int count = 0, dims[CUDNN_DIM_MAX] = {0}, strides[CUDNN_DIM_MAX] = {0};
     struct shape shape = {0};
@@ -229,11 +243,11 @@ static void convolution_tell(const struct real_call *call, cudnnHandle_t handle,
 
 /* The body of a tap: X, W, Y are descriptors. */
 #define CONVOLUTION(name, arguments, kind, fused)                              \
-    REAL_TAP(name, arguments, {                                                \
+    REAL_WORK(name, arguments, cudnn_stream(handle), {                         \
         struct convolution c = {.operation = CONVOLUTION_##kind,               \
-                                .x = tensor_shape(x),                          \
+                                .x = cudnn_real_shape(x),                      \
                                 .w = filter_shape(w),                          \
-                                .y = tensor_shape(y)};                         \
+                                .y = cudnn_real_shape(y)};                     \
         convolution_tell(&call, handle, &c, descriptor, bytes, fused);         \
     })
 

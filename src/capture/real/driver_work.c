@@ -18,10 +18,12 @@
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
                           void **arguments, void **extra)
 {
-    REAL_TAP(cuLaunchKernelEx, (config, function, arguments, extra), {
-        const struct kernel_launch l = driver_launch(config, arguments);
-        tap_launch(&call, function, &l);
-    });
+    REAL_WORK(cuLaunchKernelEx, (config, function, arguments, extra),
+              config->hStream, {
+                  const struct kernel_launch l =
+                      driver_launch(config, arguments);
+                  tap_launch(&call, function, &l);
+              });
 }
 
 #define CONFIG                                                                 \
@@ -37,15 +39,15 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x,
                         unsigned int block_z, unsigned int shared_bytes,
                         CUstream stream, void **arguments, void **extra)
 {
-    REAL_TAP(cuLaunchKernel,
-             (function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
-              shared_bytes, stream, arguments, extra),
-             {
-                 const CUlaunchConfig config = CONFIG;
-                 const struct kernel_launch l =
-                     driver_launch(&config, arguments);
-                 tap_launch(&call, function, &l);
-             });
+    REAL_WORK(cuLaunchKernel,
+              (function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+               shared_bytes, stream, arguments, extra),
+              stream, {
+                  const CUlaunchConfig config = CONFIG;
+                  const struct kernel_launch l =
+                      driver_launch(&config, arguments);
+                  tap_launch(&call, function, &l);
+              });
 }
 
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x,
@@ -55,15 +57,15 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x,
                                    unsigned int shared_bytes, CUstream stream,
                                    void **arguments)
 {
-    REAL_TAP(cuLaunchCooperativeKernel,
-             (function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
-              shared_bytes, stream, arguments),
-             {
-                 const CUlaunchConfig config = CONFIG;
-                 const struct kernel_launch l =
-                     driver_launch(&config, arguments);
-                 tap_launch(&call, function, &l);
-             });
+    REAL_WORK(cuLaunchCooperativeKernel,
+              (function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+               shared_bytes, stream, arguments),
+              stream, {
+                  const CUlaunchConfig config = CONFIG;
+                  const struct kernel_launch l =
+                      driver_launch(&config, arguments);
+                  tap_launch(&call, function, &l);
+              });
 }
 
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)

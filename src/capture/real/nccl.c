@@ -360,6 +360,76 @@ ncclResult_t ncclRecv(void *receive, size_t count, ncclDataType_t type,
                .receive = receive, .root = peer);
 }
 
+/* --- one-sided calls ------------------------------------------------------- */
+
+/* Of NCCL 2.29 and later; nccl.h may be older. */
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 29, 0)
+typedef struct wait_signal ncclWaitSignalDesc_t;
+#endif
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 27, 0)
+typedef struct window *ncclWindow_t;
+#endif
+ncclResult_t ncclPutSignal(const void *buffer, size_t count,
+                           ncclDataType_t type, int peer, ncclWindow_t window,
+                           size_t offset, int signal, int context,
+                           unsigned flags, ncclComm_t comm,
+                           cudaStream_t stream);
+ncclResult_t ncclSignal(int peer, int signal, int context, unsigned flags,
+                        ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclWaitSignal(int count, ncclWaitSignalDesc_t *waits,
+                            ncclComm_t comm, cudaStream_t stream);
+
+/* They have no number among the communicator's calls: the ranks do not make
+ * them together. */
+static void one_sided(const struct real_call *call, const struct collective *c)
+{
+    const struct member m = member_of(c->comm);
+
+    TAP_ON(call, c->stream, COLLECTIVE, .name = memsim_name(c->name),
+           .communicator = HANDLE(c->comm), .rank = (uint64_t)m.rank,
+           .ranks = (uint64_t)m.ranks, .count = c->count,
+           .type = (uint64_t)c->type, .root = (uint64_t)c->root,
+           .bytes = c->bytes, .send = HANDLE(c->send),
+           .group = group_depth ? group : 0);
+}
+
+#define ONE_SIDED(name_, arguments, ...)                                       \
+    MAKES(name_, arguments, {                                                  \
+        const struct collective c = {                                          \
+            .name = #name_, .comm = comm, .stream = stream, __VA_ARGS__};      \
+        one_sided(&call, &c);                                                  \
+    })
+
+ncclResult_t ncclPutSignal(const void *buffer, size_t count,
+                           ncclDataType_t type, int peer, ncclWindow_t window,
+                           size_t offset, int signal, int context,
+                           unsigned flags, ncclComm_t comm, cudaStream_t stream)
+{
+    ONE_SIDED(ncclPutSignal,
+              (buffer, count, type, peer, window, offset, signal, context,
+               flags, comm, stream),
+              .send = buffer, .count = count,
+              .bytes = count * type_bytes(type), .type = (int)type,
+              .root = peer);
+}
+
+ncclResult_t ncclSignal(int peer, int signal, int context, unsigned flags,
+                        ncclComm_t comm, cudaStream_t stream)
+{
+    ONE_SIDED(ncclSignal, (peer, signal, context, flags, comm, stream),
+              .root = peer);
+}
+
+/* For whom it waits is in a list of a later header's. */
+ncclResult_t ncclWaitSignal(int count, ncclWaitSignalDesc_t *waits,
+                            ncclComm_t comm, cudaStream_t stream)
+{
+    ONE_SIDED(ncclWaitSignal, (count, waits, comm, stream),
+              .count = (uint64_t)count);
+}
+
+/* --- groups --------------------------------------------------------------- */
+
 ncclResult_t ncclGroupStart(void)
 {
     if (!group_depth++)

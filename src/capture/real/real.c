@@ -17,6 +17,7 @@
 static _Atomic uint64_t calls;
 static _Thread_local unsigned depth; /* of calls of real functions */
 void (*real_before)(void);
+const struct real_works *real_works;
 
 /* --- calls ---------------------------------------------------------------- */
 
@@ -37,6 +38,14 @@ void real_leave(const struct real_call *call)
     if (call->outer)
         activity_pop();
     depth--;
+    if (call->outer && real_works)
+        real_works->after();
+}
+
+void real_before_work(uint64_t stream)
+{
+    if (!depth && memsim_session())
+        real_works->before(stream);
 }
 
 void real_tell(const struct real_call *call)

@@ -81,10 +81,12 @@ static void launch_count(int device)
         card_look(device);
 }
 
-void tap_end(int device, uint64_t stream)
+void tap_end(int device, uint32_t name, uint64_t stream)
 {
     captures_count(stream);
     launch_count(device);
+    if (real_works)
+        real_works->told(name, stream);
 }
 
 void tap_launch(const struct real_call *call, const void *function,
@@ -102,7 +104,7 @@ void tap_launch(const struct real_call *call, const void *function,
                                ? kernel_rule_apply(kernel, launch, words)
                                : TRACE_RULE_NONE;
     submit_launch(kernel->name, device, launch, rule, words);
-    tap_end(device, launch->stream);
+    tap_end(device, kernel->name, launch->stream);
 }
 
 void tap_product(const struct real_call *call, uint32_t name,
@@ -113,7 +115,7 @@ void tap_product(const struct real_call *call, uint32_t name,
     if (device < 0)
         return;
     gemm_record(name, g, device);
-    tap_end(device, g->stream);
+    tap_end(device, name, g->stream);
 }
 
 /* --- copies, sets --------------------------------------------------------- */

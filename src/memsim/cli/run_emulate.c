@@ -7,9 +7,8 @@
 #include "timeline/stragglers.h"
 
 static const char entry_rule[] =
-    "memsim emulate: --delay %s: the kernels of real GPUs take what they take; "
-    "it delays NCCL's calls, link, host, the GPUs of ranks that are not run "
-    "(gpu=1.5x, with rank or node), and die";
+    "memsim emulate: --delay %s: what the kernels of a rank that is not run take "
+    "is not known; give a time (gemm=1ms), or gpu=1.5x";
 
 /* Whether E is about rank R of JOB. */
 static bool is_about(const struct delay *e, const struct job *job, uint32_t r)
@@ -18,17 +17,15 @@ static bool is_about(const struct delay *e, const struct job *job, uint32_t r)
            (e->node == DELAY_ANY || e->node == r / job->launch.local);
 }
 
-/* Real kernels take what they take; their peers' may take longer. */
+/* How long a kernel takes is known of real ones. */
 static bool is_possible(const struct delay *e, const struct job *job)
 {
-    if (e->kind == DELAY_CALL)
-        return strstr(e->name, "nccl");
-    if (e->kind != DELAY_GPU)
+    if (e->kind != DELAY_CALL || !(e->factor > 0) || strstr(e->name, "nccl"))
         return true;
     for (uint32_t r = 0; rank_set_next(&job->launch.ranks, r, &r); r++)
         if (is_about(e, job, r))
-            return false;
-    return e->factor > 0;
+            return true;
+    return false;
 }
 
 static int check_delays(const struct job *job, const struct output_options *o,
