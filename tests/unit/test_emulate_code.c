@@ -39,6 +39,11 @@ TEST(each_type_has_a_kernel_of_its_own)
     }
 }
 
+TEST(there_is_one_for_delays)
+{
+    CHECK(strstr(emulated_code, ".visible .entry _Z12memsim_delaymmPm(") != NULL);
+}
+
 TEST(the_assembler_takes_it)
 {
     static const int architectures[] = {70, 75, 80, 90, 100};

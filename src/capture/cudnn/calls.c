@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/cudnn/calls.h"
 
-static uint32_t norm_name(enum norm_kind kind)
+uint32_t norm_name(enum norm_kind kind)
 {
     switch (kind) {
     case NORM_INFERENCE:

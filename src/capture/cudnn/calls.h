@@ -13,6 +13,9 @@ enum norm_kind {
     NORM_BACKWARD,
 };
 
+/* A norm, as a name of the trace. */
+uint32_t norm_name(enum norm_kind kind);
+
 /* Each fills CALL, which is empty. Of a norm of X; values: bytes read, bytes
  * written, MODE, OPS. */
 void norm_call_fill(struct cudnn_call *call, enum norm_kind kind,

@@ -115,12 +115,3 @@ struct delay_effect emulated_delays_work(const char *name)
     come_ns += theirs_ns > mine.late_ns ? theirs_ns - mine.late_ns : 0;
     return mine;
 }
-
-bool emulated_delays_longer(void)
-{
-    for (uint32_t i = 0; some && i < works.delays->count; i++)
-        if (works.delays->all[i].factor > 0 &&
-            works.delays->all[i].kind != DELAY_LINK)
-            return true;
-    return false;
-}

@@ -29,9 +29,6 @@ uint64_t emulated_delays_late(struct delay_call *call);
  * collective. */
 struct delay_effect emulated_delays_work(const char *name);
 
-/* Whether work may get a factor. */
-bool emulated_delays_longer(void);
-
 /* By how much longer than this rank the slowest GPU of the others computes
  * until the next collective; 0.5: 50%. */
 double emulated_delays_lag(void);

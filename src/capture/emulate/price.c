@@ -192,11 +192,3 @@ struct delay_effect emulated_price_work(const char *name)
     pthread_mutex_unlock(&lock);
     return effect;
 }
-
-bool emulated_price_longer(void)
-{
-    pthread_mutex_lock(&lock);
-    bool longer = has_models() && emulated_delays_longer();
-    pthread_mutex_unlock(&lock);
-    return longer;
-}

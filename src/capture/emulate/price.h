@@ -26,7 +26,4 @@ void emulated_price_step(uint32_t step, struct emulated_step *s);
  */
 struct delay_effect emulated_price_work(const char *name);
 
-/* Whether it may make any longer by a factor. */
-bool emulated_price_longer(void);
-
 #endif

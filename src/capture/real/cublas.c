@@ -35,7 +35,7 @@ static void product_tell(const struct real_call *call, cublasHandle_t handle,
 }
 
 #define PRODUCT(name, text, arguments)                                         \
-    REAL_WORK(name, arguments, stream_of(handle),                              \
+    REAL_WORK(name, arguments, NAME_OF(text), stream_of(handle),               \
               product_tell(&call, handle, NAME_OF(text), &g))
 
 #include "capture/cublas/products.inc"
@@ -128,7 +128,7 @@ cublasStatus_t cublasLtMatmul(
     REAL_WORK(cublasLtMatmul,
               (handle, problem, alpha, A, a, B, b, beta, C, c, D, d, algorithm,
                workspace, bytes, stream),
-              stream, {
+              NAME_OF("cublasLtMatmul"), stream, {
                   struct gemm g = {.stream = (uint64_t)stream,
                                    .a = A,
                                    .b = B,

@@ -47,7 +47,8 @@ CORE_API cudaError_t __cudaLaunchKernel(void *kernel, dim3 grid, dim3 block,
                                         cudaStream_t stream)
 {
     REAL_WORK(__cudaLaunchKernel,
-              (kernel, grid, block, arguments, shared, stream), stream,
+              (kernel, grid, block, arguments, shared, stream),
+              tap_name(kernel), stream,
               LAUNCH(kernel));
 }
 
@@ -56,7 +57,8 @@ cudaError_t cudaLaunchKernel(const void *host, dim3 grid, dim3 block,
                              cudaStream_t stream)
 {
     REAL_WORK(cudaLaunchKernel,
-              (host, grid, block, arguments, shared, stream), stream,
+              (host, grid, block, arguments, shared, stream),
+              tap_name(host), stream,
               LAUNCH(host));
 }
 
@@ -65,19 +67,21 @@ cudaError_t cudaLaunchCooperativeKernel(const void *host, dim3 grid, dim3 block,
                                         cudaStream_t stream)
 {
     REAL_WORK(cudaLaunchCooperativeKernel,
-              (host, grid, block, arguments, shared, stream), stream,
+              (host, grid, block, arguments, shared, stream),
+              tap_name(host), stream,
               LAUNCH(host));
 }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
                                 const void *host, void **arguments)
 {
-    REAL_WORK(cudaLaunchKernelExC, (config, host, arguments), config->stream, {
-        const struct kernel_launch l =
-            cudart_launch(config->gridDim, config->blockDim, arguments,
-                          config->dynamicSmemBytes, config->stream);
-        tap_launch(&call, host, &l);
-    });
+    REAL_WORK(cudaLaunchKernelExC, (config, host, arguments), tap_name(host),
+              config->stream, {
+                  const struct kernel_launch l = cudart_launch(
+                      config->gridDim, config->blockDim, arguments,
+                      config->dynamicSmemBytes, config->stream);
+                  tap_launch(&call, host, &l);
+              });
 }
 
 /* --- graphs --------------------------------------------------------------- */

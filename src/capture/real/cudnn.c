@@ -34,7 +34,7 @@ static void plan_tell(const struct real_call *call, cudnnHandle_t handle,
     if (!cudnn_tap_begin(call, handle, &at))
         return;
     plan_record(&at, plan);
-    tap_end(at.device, plan->name, at.stream);
+    tap_end(at.device, at.stream);
 }
 
 /* --- the backend API ------------------------------------------------------ */
@@ -149,23 +149,22 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t handle)
     return rc;
 }
 
-/* A plan that was made of a text has no graph. */
-static void execute_tell(const struct real_call *call, cudnnHandle_t handle,
-                         cudnnBackendDescriptor_t plan)
+/* What the real PLAN does; one that was made of a text has no graph. */
+static const struct plan *plan_of(cudnnBackendDescriptor_t plan)
 {
+    static struct plan unknown = {.kind = PLAN_OTHER};
     const struct descriptor *d = mirror_of(plan);
-    const struct plan unknown = {.kind = PLAN_OTHER,
-                                 .name = NAME_OF("cudnn graph")};
 
-    plan_tell(call, handle, d && d->plan ? d->plan : &unknown);
+    unknown.name = NAME_OF("cudnn graph");
+    return d && d->plan ? d->plan : &unknown;
 }
 
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
                                   cudnnBackendDescriptor_t plan,
                                   cudnnBackendDescriptor_t pack)
 {
-    REAL_WORK(cudnnBackendExecute, (handle, plan, pack), cudnn_stream(handle),
-              execute_tell(&call, handle, plan));
+    REAL_WORK(cudnnBackendExecute, (handle, plan, pack), plan_of(plan)->name,
+              cudnn_stream(handle), plan_tell(&call, handle, plan_of(plan)));
 }
 
 /* --- the classic API ------------------------------------------------------ */
@@ -243,7 +242,8 @@ static void convolution_tell(const struct real_call *call, cudnnHandle_t handle,
 
 /* The body of a tap: X, W, Y are descriptors. */
 #define CONVOLUTION(name, arguments, kind, fused)                              \
-    REAL_WORK(name, arguments, cudnn_stream(handle), {                         \
+    REAL_WORK(name, arguments, convolution_name(CONVOLUTION_##kind),           \
+              cudnn_stream(handle), {                                          \
         struct convolution c = {.operation = CONVOLUTION_##kind,               \
                                 .x = cudnn_real_shape(x),                      \
                                 .w = filter_shape(w),                          \

@@ -16,7 +16,7 @@ static void call_tell(const struct real_call *call, cudnnHandle_t handle,
     if (!cudnn_tap_begin(call, handle, &at))
         return;
     cudnn_call_record(&at, c);
-    tap_end(at.device, c->name, at.stream);
+    tap_end(at.device, at.stream);
 }
 
 /* --- norms ---------------------------------------------------------------- */
@@ -43,7 +43,7 @@ cudnnStatus_t cudnnBatchNormalizationForwardInference(
     REAL_WORK(cudnnBatchNormalizationForwardInference,
               (handle, mode, alpha, beta, x, x_data, y, y_data, scale,
                scale_data, bias_data, mean, variance, epsilon),
-              cudnn_stream(handle),
+              norm_name(NORM_INFERENCE), cudnn_stream(handle),
               norm_tell(&call, handle, NORM_INFERENCE, x, mode, 0, 0));
 }
 
@@ -59,7 +59,7 @@ cudnnStatus_t cudnnBatchNormalizationForwardTraining(
               (handle, mode, alpha, beta, x, x_data, y, y_data, scale,
                scale_data, bias_data, factor, running_mean, running_variance,
                epsilon, mean, variance),
-              cudnn_stream(handle),
+              norm_name(NORM_TRAINING), cudnn_stream(handle),
               norm_tell(&call, handle, NORM_TRAINING, x, mode, 0, 0));
 }
 
@@ -79,7 +79,7 @@ cudnnStatus_t cudnnBatchNormalizationForwardTrainingEx(
                scale, scale_data, bias_data, factor, running_mean,
                running_variance, epsilon, mean, variance, activation, workspace,
                workspace_bytes, reserve, reserve_space_bytes),
-              cudnn_stream(handle),
+              norm_name(NORM_TRAINING), cudnn_stream(handle),
               norm_tell(&call, handle, NORM_TRAINING, x, mode, ops,
                         workspace_bytes));
 }
@@ -98,7 +98,7 @@ cudnnStatus_t cudnnBatchNormalizationBackward(
               (handle, mode, alpha, beta, alpha_parameters, beta_parameters, x,
                x_data, dy, dy_data, dx, dx_data, scale, scale_data,
                scale_gradient, bias_gradient, epsilon, mean, variance),
-              cudnn_stream(handle),
+              norm_name(NORM_BACKWARD), cudnn_stream(handle),
               norm_tell(&call, handle, NORM_BACKWARD, x, mode, 0, 0));
 }
 
@@ -122,7 +122,7 @@ cudnnStatus_t cudnnBatchNormalizationBackwardEx(
                dx, dx_data, scale, scale_data, bias_data, scale_gradient,
                bias_gradient, epsilon, mean, variance, activation, workspace,
                workspace_bytes, reserve, reserve_space_bytes),
-              cudnn_stream(handle),
+              norm_name(NORM_BACKWARD), cudnn_stream(handle),
               norm_tell(&call, handle, NORM_BACKWARD, x, mode, ops,
                         workspace_bytes));
 }
@@ -156,7 +156,7 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle,
 {
     REAL_WORK(cudnnPoolingForward,
               (handle, descriptor, alpha, x, x_data, beta, y, y_data),
-              cudnn_stream(handle),
+              NAME_OF("pooling forward"), cudnn_stream(handle),
               pooling_tell(&call, handle, descriptor, x, y));
 }
 
@@ -271,7 +271,7 @@ cudnnStatus_t cudnnRNNForward(
               (handle, descriptor, mode, lengths, x, x_data, y, y_data, h, hx,
                hy, c, cx, cy, weight_bytes, weights, workspace_bytes, workspace,
                reserve_bytes, reserve),
-              cudnn_stream(handle),
+              rnn_forward_name(mode), cudnn_stream(handle),
               rnn_tell(&call, handle, rnn_forward_name(mode), descriptor, x,
                        workspace_bytes));
 }
@@ -289,7 +289,7 @@ cudnnStatus_t cudnnRNNBackwardData_v8(
               (handle, descriptor, lengths, y, y_data, dy, x, dx, h, hx, dhy,
                dhx, c, cx, dcy, dcx, weight_bytes, weights, workspace_bytes,
                workspace, reserve_bytes, reserve),
-              cudnn_stream(handle),
+              NAME_OF("rnn backward data"), cudnn_stream(handle),
               rnn_tell(&call, handle, NAME_OF("rnn backward data"), descriptor,
                        x, workspace_bytes));
 }
@@ -306,7 +306,7 @@ cudnnStatus_t cudnnRNNBackwardWeights_v8(
               (handle, descriptor, mode, lengths, x, x_data, h, hx, y, y_data,
                weight_bytes, gradient, workspace_bytes, workspace,
                reserve_bytes, reserve),
-              cudnn_stream(handle),
+              NAME_OF("rnn backward weights"), cudnn_stream(handle),
               rnn_tell(&call, handle, NAME_OF("rnn backward weights"),
                        descriptor, x, workspace_bytes));
 }

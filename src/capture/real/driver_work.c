@@ -19,7 +19,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
                           void **arguments, void **extra)
 {
     REAL_WORK(cuLaunchKernelEx, (config, function, arguments, extra),
-              config->hStream, {
+              tap_name(function), config->hStream, {
                   const struct kernel_launch l =
                       driver_launch(config, arguments);
                   tap_launch(&call, function, &l);
@@ -42,7 +42,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x,
     REAL_WORK(cuLaunchKernel,
               (function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
                shared_bytes, stream, arguments, extra),
-              stream, {
+              tap_name(function), stream, {
                   const CUlaunchConfig config = CONFIG;
                   const struct kernel_launch l =
                       driver_launch(&config, arguments);
@@ -60,7 +60,7 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x,
     REAL_WORK(cuLaunchCooperativeKernel,
               (function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
                shared_bytes, stream, arguments),
-              stream, {
+              tap_name(function), stream, {
                   const CUlaunchConfig config = CONFIG;
                   const struct kernel_launch l =
                       driver_launch(&config, arguments);

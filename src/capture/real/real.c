@@ -42,10 +42,10 @@ void real_leave(const struct real_call *call)
         real_works->after();
 }
 
-void real_before_work(uint64_t stream)
+void real_before_work(uint32_t name, uint64_t stream)
 {
     if (!depth && memsim_session())
-        real_works->before(stream);
+        real_works->before(name, stream);
 }
 
 void real_tell(const struct real_call *call)

@@ -20,17 +20,16 @@ extern void (*real_before)(void);
 /* Set by a folder beside this one, which may give the GPU work of its own around
  * the program's: kernels and libraries' calls. NULL: it has none. */
 extern const struct real_works {
-    void (*before)(uint64_t stream); /* such work will be given to STREAM */
-    void (*told)(uint32_t name, uint64_t stream); /* it was, and recorded */
-    void (*after)(void); /* a recorded call has ended */
+    void (*before)(uint32_t name, uint64_t stream); /* NAME comes to STREAM */
+    void (*after)(void);                            /* a call has ended */
 } *real_works;
 
 /* Around each call of a real function. */
 void real_enter(struct real_call *call);
 void real_leave(const struct real_call *call);
 
-/* Before the real_enter() of a call that gives STREAM such work. */
-void real_before_work(uint64_t stream);
+/* Before the real_enter() of a call that gives STREAM such work, under NAME. */
+void real_before_work(uint32_t name, uint64_t stream);
 
 /* Before the record of CALL: says which it is, and when it was made. */
 void real_tell(const struct real_call *call);
@@ -76,10 +75,10 @@ void *real_tap(const char *name);
 #define REAL_TAP(name, arguments, ...)                                         \
     REAL_CALL(name, arguments, if (!rc) { __VA_ARGS__; })
 
-/* REAL_TAP for a call that gives STREAM the work of a kernel or of a library. */
-#define REAL_WORK(name, arguments, stream, ...)                                \
+/* REAL_TAP for a call that gives STREAM work, which is recorded as ID. */
+#define REAL_WORK(name, arguments, id, stream, ...)                            \
     if (real_works)                                                            \
-        real_before_work((uint64_t)(stream));                                  \
+        real_before_work(id, (uint64_t)(stream));                              \
     REAL_TAP(name, arguments, __VA_ARGS__)
 
 #endif

@@ -81,22 +81,31 @@ static void launch_count(int device)
         card_look(device);
 }
 
-void tap_end(int device, uint32_t name, uint64_t stream)
+void tap_end(int device, uint64_t stream)
 {
     captures_count(stream);
     launch_count(device);
-    if (real_works)
-        real_works->told(name, stream);
+}
+
+static struct kernel *kernel_find(const void *function)
+{
+    struct kernel *known = memsim_kernel_get(function);
+
+    return known ? known : kernel_meet(function);
+}
+
+uint32_t tap_name(const void *function)
+{
+    const struct kernel *kernel = kernel_find(function);
+
+    return kernel ? kernel->name : 0;
 }
 
 void tap_launch(const struct real_call *call, const void *function,
                  const struct kernel_launch *launch)
 {
     uint64_t words[TRACE_LAUNCH_WORDS] = {0};
-    struct kernel *kernel = memsim_kernel_get(function);
-
-    if (!kernel)
-        kernel = kernel_meet(function);
+    const struct kernel *kernel = kernel_find(function);
     int device = kernel ? tap_begin(call, launch->stream) : -1;
     if (device < 0)
         return;
@@ -104,7 +113,7 @@ void tap_launch(const struct real_call *call, const void *function,
                                ? kernel_rule_apply(kernel, launch, words)
                                : TRACE_RULE_NONE;
     submit_launch(kernel->name, device, launch, rule, words);
-    tap_end(device, kernel->name, launch->stream);
+    tap_end(device, launch->stream);
 }
 
 void tap_product(const struct real_call *call, uint32_t name,
@@ -115,7 +124,7 @@ void tap_product(const struct real_call *call, uint32_t name,
     if (device < 0)
         return;
     gemm_record(name, g, device);
-    tap_end(device, name, g->stream);
+    tap_end(device, g->stream);
 }
 
 /* --- copies, sets --------------------------------------------------------- */

@@ -33,9 +33,12 @@
 /* Says of which call the next record is. The current device, or -1. */
 int tap_begin(const struct real_call *call, uint64_t stream);
 
-/* After the record of a kernel, or of a library's call, NAME, that was given to
+/* After the record of a kernel, or of a library's call, that was given to
  * STREAM of DEVICE: counts it. */
-void tap_end(int device, uint32_t name, uint64_t stream);
+void tap_end(int device, uint64_t stream);
+
+/* The name of the kernel FUNCTION, as tap_launch() takes it; 0: unknown. */
+uint32_t tap_name(const void *function);
 
 /* A kernel was launched: FUNCTION is a host stub's address that was registered,
  * or a handle of the driver's or the runtime's. */
