@@ -268,15 +268,20 @@ static void submit_late(struct simulator *r, const struct op *op,
         r->t->stuck = true;
 }
 
-/* A delay that is a part of what was before it on its stream; one that was
+/* OP, a delay, is a part of what was before it on its STREAM; one that was
  * measured has its length. */
-static uint64_t longer_ns(const struct simulator *r, const struct op *op,
-                          uint32_t stream, const struct price *price)
+static void work_longer(const struct simulator *r, const struct op *op,
+                        uint32_t stream, struct cost_answer *answer,
+                        uint64_t parts, struct sim_work *work)
 {
-    if (!price->longer_parts || op->measured || stream != r->last_stream)
-        return 0;
-    return (uint64_t)llround((double)r->last_stream_ns * 1e-6 *
-                             (double)price->longer_parts);
+    if (op->measured || stream != r->last_stream)
+        return;
+    uint64_t ns = (uint64_t)llround((double)r->last_stream_ns * 1e-6 *
+                                    (double)parts);
+    work->duration_ns += ns;
+    answer->ns += ns;
+    answer->low_ns += ns;
+    answer->high_ns += ns;
 }
 
 void simulator_submit(struct simulator *r, const struct op *op,
@@ -287,7 +292,7 @@ void simulator_submit(struct simulator *r, const struct op *op,
     const struct delay_effect delay = simulator_delay_of(r, op, price);
     struct sim_work work = {
         .engine = price->engine,
-        .duration_ns = price->answer.ns + longer_ns(r, op, stream, price),
+        .duration_ns = price->answer.ns,
         .share = price->share,
         .link = price->link,
         .gap_ns = op->measured ? (uint32_t)op->gap_ns : SIM_GAP_NS,
@@ -311,6 +316,9 @@ void simulator_submit(struct simulator *r, const struct op *op,
     work_meet(r, op, info, &work);
     if (effect.factor * delay.factor != 1)
         op_scale(&work, &info->price.answer, effect.factor * delay.factor);
+    if (price->longer_parts)
+        work_longer(r, op, stream, &info->price.answer, price->longer_parts,
+                    &work);
     work_flow(r, op, info, &work);
     r->last_stream = stream;
     r->last_stream_ns = work.duration_ns;

@@ -99,6 +99,20 @@ torch.cuda.synchronize()
 dist.destroy_process_group()
 """
 
+# Kernels that are long beside what a further launch takes.
+LINEAR = START + """
+model = nn.Sequential(*(nn.Linear(4096, 4096) for _ in range(4))).cuda()
+model = nn.parallel.DistributedDataParallel(model)
+optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+for _ in range(4):
+    x = torch.randn(8192, 4096, device="cuda")
+    model(x).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+torch.cuda.synchronize()
+dist.destroy_process_group()
+"""
+
 # A step with its collectives, captured once and launched; the host waits for it.
 GRAPH = START + """
 model = nn.Linear(2048, 2048).cuda()
@@ -125,6 +139,35 @@ with torch.cuda.graph(graph):
 for _ in range(5):
     graph.replay()
     torch.cuda.synchronize()
+print(torch.cuda.max_memory_allocated())
+dist.destroy_process_group()
+"""
+
+# The same without an optimizer.
+REPLAYS = START + """
+model = nn.Linear(2048, 2048).cuda()
+x = torch.randn(2048, 2048, device="cuda")
+
+@torch.no_grad()
+def step():
+    y = model(x)
+    dist.all_reduce(y)
+
+side = torch.cuda.Stream()
+side.wait_stream(torch.cuda.current_stream())
+with torch.cuda.stream(side):
+    step()
+torch.cuda.current_stream().wait_stream(side)
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    step()
+
+def launch():
+    graph.replay()
+    torch.cuda.synchronize()
+
+for _ in range(4):
+    launch()
 print(torch.cuda.max_memory_allocated())
 dist.destroy_process_group()
 """
@@ -308,6 +351,18 @@ def a_step_that_is_a_graph_has_its_time():
 
 
 @test
+def a_graph_that_trains_nothing_has_its_time_where_the_step_is_named():
+    with tempfile.TemporaryDirectory() as folder:
+        job = Job(folder, REPLAYS, "--nproc-per-node", "8", "--step-mark",
+                  "launch")
+    (output, plain), (emulated_output, emulated) = job.plain, job.emulated
+    equal(emulated_output, output)
+    for report in plain, emulated:
+        equal(len(report["ranks"][0]["steps"]), 4)
+    equal(emulated["time"]["step_ns"], plain["time"]["step_ns"])
+
+
+@test
 def a_slower_link_makes_collectives_longer():
     steps = []
     for link in "1x", "0.25x":
@@ -356,6 +411,21 @@ def are_longer(steps, before, which, least_ns):
 
 
 @test
+def kernels_of_a_real_rank_are_delayed_by_name():
+    """As in a simulated run: later, and longer by a factor."""
+    for delay, most in ("gemm=1ms", 8e6), ("gpu=1.5x", 40e6):
+        with tempfile.TemporaryDirectory() as folder:
+            job = Job(folder, LINEAR, "--nproc-per-node", "8", "--delay", delay)
+        want = job.plain[1]["time"]["step_ns"]
+        for report in job.card, job.emulated[1]:
+            step = report["time"]["step_ns"]
+            assert abs(step / want - 1) < 0.001, (delay, step, want)
+            (late,) = [row for row in report["time"]["by_operator"]
+                       if row["operator"] == "delay"]
+            assert most / 2 < late["ns"] <= most, late
+
+
+@test
 def what_delays_ranks_that_do_not_exist_is_in_the_step():
     """Slow GPUs and stragglers: tests/process/real_card."""
     before = serial_steps()
@@ -363,6 +433,7 @@ def what_delays_ranks_that_do_not_exist_is_in_the_step():
     for options, which, least_ns in (
             (("--delay", "ncclAllReduce=20ms,rank=3,from-step=2,to-step=2"),
              [2], 19e6),
+            (("--delay", "gemm=10ms,rank=3,from-step=2,to-step=2"), [2], 9e6),
             (("--delay", "host=20ms,rank=3,from-step=3"), [3, 4], 19e6)):
         are_longer(serial_steps(*options), before, which, least_ns)
 
@@ -476,10 +547,18 @@ def on_a_card(folder, seconds, *jobs):
         [MEMSIM, "run", "-q", "--host-speed", "0", "--", "env",
          f"ON_A_CARD_SECONDS={seconds}", sys.executable,
          ROOT / "tools/on-a-card/real", "--build", MEMSIM.parent.parent,
-         pathlib.Path(folder) / "out", *jobs],
+         "--jobs", "none", pathlib.Path(folder) / "out", *jobs],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 0, done.stderr
     return done.stderr
+
+
+def estimated(folder):
+    """Makes, without a card, the estimates of what it has run."""
+    subprocess.run([sys.executable, ROOT / "tools/on-a-card/real", "--build",
+                    MEMSIM.parent.parent, "--jobs", "none", "--estimate",
+                    pathlib.Path(folder) / "out"], check=True,
+                   stdout=subprocess.DEVNULL)
 
 
 def packed(folder, ends=""):
@@ -494,6 +573,9 @@ def the_script_for_a_card_does_all_parts():
     with tempfile.TemporaryDirectory() as folder:
         on_a_card(folder, 350, "gpt2-tiny", "small-kernels")
         files = packed(folder, ".json")
+        estimated(folder)
+        diff = packed(folder, ".diff.txt")["out/small-kernels.diff.txt"]
+    assert re.search(r"peak reserved .* \+0\.00%", diff), diff
     emulated = json.loads(files["out/emulate.json"])[0]
     job = json.loads(files["out/jobs.json"])[0]
     assert emulated["emulated"]["step_ms"] > emulated["alone"]["step_ms"], \

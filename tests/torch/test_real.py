@@ -76,6 +76,34 @@ torch.cuda.synchronize()
 print(torch.cuda.max_memory_reserved())
 """
 
+# Norms in both layouts, recurrent networks with sequences of one length and of
+# several, and quantized pooling, which PyTorch does by cuDNN.
+CALLS = """
+import torch
+torch.manual_seed(0)
+lstm = torch.nn.LSTM(64, 64, 2, batch_first=True).cuda()
+gru = torch.nn.GRU(32, 48, bidirectional=True).cuda()
+norm = torch.nn.BatchNorm2d(32).cuda()
+x = torch.randn(8, 16, 64, device="cuda", requires_grad=True)
+y = torch.randn(4, 32, 16, 16, device="cuda", requires_grad=True)
+z = y.detach().half().to(memory_format=torch.channels_last)
+packed = torch.nn.utils.rnn.pack_padded_sequence(
+    torch.randn(9, 3, 32, device="cuda"), [9, 5, 2])
+q = torch.quantize_per_tensor(torch.randn(1, 4, 8, 8), 0.1, 0, torch.qint8).cuda()
+for _ in range(2):
+    lstm(x)[0].sum().backward()
+    gru(packed)[0].data.sum().backward()
+    norm(y).sum().backward()
+    norm(z).float().sum().backward()
+    torch.nn.functional.max_pool2d(q, 2)
+norm.eval()
+gru.eval()
+with torch.no_grad():
+    norm(y)
+    gru(packed)
+torch.cuda.synchronize()
+"""
+
 
 class Run:
     """SCRIPT, recorded in a folder; REAL: as on a real GPU, the card, which
@@ -154,6 +182,22 @@ def gpu(run):
 
 
 @test
+def what_libraries_take_behind_the_last_allocation_counts():
+    plain, real = both("""
+import torch
+x = torch.randn(256, 256, device="cuda")
+y = torch.empty_like(x)
+side = torch.cuda.Stream()
+for _ in range(3):
+    torch.mul(x, 2, out=y)
+with torch.cuda.stream(side):
+    torch.mul(x, 2, out=y)
+torch.cuda.synchronize()
+""")
+    equal(gpu(real)["peak_used_bytes"], gpu(plain)["peak_used_bytes"])
+
+
+@test
 def the_estimate_beside_it_has_the_same_blocks():
     with tempfile.TemporaryDirectory() as folder:
         Run(folder, TRAIN, real=False)
@@ -207,6 +251,23 @@ def convolutions_and_attention_have_their_shapes_and_are_fitted():
         at = next(i for i, line in enumerate(real.lines)
                   if " convolution " in line)
         assert " duration_ns=" in real.lines[at - 1], real.lines[at - 1]
+
+
+@test
+def norms_pooling_and_recurrent_networks_have_their_shapes_and_times():
+    plain, real = both(CALLS)
+    calls = plain.records("library_call")
+    equal(real.records("library_call"), calls)
+    names = [re.search('name="([a-z ]*)"', call)[1] for call in calls]
+    equal({name: names.count(name) for name in names},
+          {"rnn forward training": 4, "rnn backward data": 4,
+           "rnn backward weights": 4, "batch norm training": 4,
+           "batch norm backward": 4, "pooling forward": 2,
+           "batch norm inference": 1, "rnn forward inference": 1})
+    for i, line in enumerate(real.lines):
+        if " library_call " in line:
+            assert re.search(" measured .*duration_ns=[1-9]",
+                             real.lines[i - 1]), line
 
 
 @test

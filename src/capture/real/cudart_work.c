@@ -165,7 +165,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
 
 cudaError_t cudaDeviceSynchronize(void)
 {
-    REAL_TAP(cudaDeviceSynchronize, (), TAP(&call, SYNC_DEVICE));
+    REAL_TAP(cudaDeviceSynchronize, (), tap_synchronized(&call));
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function,

@@ -15,7 +15,8 @@
 #include "capture/real/card.h"
 #include "common/trace/session.h"
 
-#define LOOK_EACH    1024 /* launches: kernels are loaded as they are used */
+#define LOOK_EACH    1024 /* launches; and at 1, 2, 4, ... of them: kernels are
+                             loaded as they are used */
 #define COPY_DEFAULT 4    /* cudaMemcpyDefault */
 #define UNKNOWN_NAME "a kernel whose name the driver does not tell"
 
@@ -72,12 +73,22 @@ void tap_kernel_of(const void *kernel, const void *host)
 static void launch_count(int device)
 {
     static _Atomic uint64_t launches;
+    uint64_t number = atomic_fetch_add(&launches, 1) + 1;
     struct session_usage *usage = device_usage(device);
 
     if (usage)
         atomic_fetch_add_explicit(&usage->launches, 1, memory_order_relaxed);
     process_goes_on();
-    if (atomic_fetch_add(&launches, 1) % LOOK_EACH == LOOK_EACH - 1)
+    if (number % LOOK_EACH == 0 || !(number & (number - 1)))
+        card_look(device);
+}
+
+void tap_synchronized(const struct real_call *call)
+{
+    int device = card_current();
+
+    TAP(call, SYNC_DEVICE);
+    if (device >= 0)
         card_look(device);
 }
 

@@ -49,6 +49,9 @@ void tap_launch(const struct real_call *call, const void *function,
 void tap_product(const struct real_call *call, uint32_t name,
                  const struct gemm *g);
 
+/* The device has been waited for. */
+void tap_synchronized(const struct real_call *call);
+
 /* Says that the handle KERNEL stands for what the host stub HOST does. */
 void tap_kernel_of(const void *kernel, const void *host);
 
