@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a call of the classic API that is no convolution is as a record: norms,
- * pooling, recurrent networks. A real card's calls have the same (capture/real).
- */
+ * pooling, recurrent networks. A real card's calls have the same
+ * (capture/real). */
 #ifndef MEMSIM_CAPTURE_CUDNN_CALLS_H
 #define MEMSIM_CAPTURE_CUDNN_CALLS_H
 

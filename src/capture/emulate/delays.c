@@ -7,8 +7,8 @@
 #include "timeline/delay_library.h"
 
 static struct delay_ranks own, all, absent;
-/* of calls: any rank's; of this rank's host and GPU; of ranks that do not exist:
- * their hosts and GPUs, their work */
+/* of calls: any rank's; of this rank's host and GPU; of ranks that do not
+ * exist: their hosts and GPUs, their work */
 static struct delay_state calls, host, works, lags, peers, peer_works;
 static bool some; /* there are delays */
 static uint32_t now_step;

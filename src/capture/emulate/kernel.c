@@ -12,7 +12,7 @@
 #include "common/trace/session.h"
 
 #define THREADS 512 /* of a block, as NCCL's */
-#define STAMPS  4096 /* more than works that a GPU has been given and not done */
+#define STAMPS  4096 /* more than works that a GPU has to do at a time */
 #define WIDE    16  /* bytes that are copied at a time, where all is aligned */
 #define NAME(type) EMULATED_NAME(type)
 

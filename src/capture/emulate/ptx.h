@@ -21,8 +21,8 @@
 
 /* __global__ void memsim_delay(size_t ns, size_t parts, size_t *last)
  *
- *   waits for ns, and for so many millionths of the time since *last, if parts is
- *   not 0; *last = the time, if last is not NULL
+ *   waits for ns, and for so many millionths of the time since *last, if parts
+ *   is not 0; *last = the time, if last is not NULL
  *
  * What follows on its stream comes later. */
 #define EMULATED_DELAY "_Z12memsim_delaymmPm"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What --delay does to the work of an emulated rank's GPU: a kernel on the same
  * stream, before each that it is about, holds it up. Where it takes longer by a
- * factor, that kernel notes the time when it ends, and one behind the work waits
- * for a part of what has passed since (ptx.h). */
+ * factor, that kernel notes the time when it ends, and one behind the work
+ * waits for a part of what has passed since (ptx.h). */
 #include <cuda.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -18,7 +18,7 @@
 /* This thread's call. */
 static _Thread_local struct {
     bool own;       /* it is memsim's */
-    uint64_t parts; /* by which the work that it gives is longer; 0: it is not */
+    uint64_t parts; /* by which what it gives is longer; 0: it is not */
     uint64_t stream, stamp;
 } work;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Taps of cuDNN's norms, pooling and recurrent networks: records with shapes, as
- * a simulated run has them. Their kernels are parts of the calls. */
+ * Taps of cuDNN's norms, pooling and recurrent networks: records with shapes,
+ * as a simulated run has them. Their kernels are parts of the calls. */
 #include "capture/cudnn/calls.h"
 
 #include "capture/core/base/lock.h"

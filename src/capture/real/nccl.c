@@ -360,7 +360,7 @@ ncclResult_t ncclRecv(void *receive, size_t count, ncclDataType_t type,
                .receive = receive, .root = peer);
 }
 
-/* --- one-sided calls ------------------------------------------------------- */
+/* --- one-sided calls ------------------------------------------------------ */
 
 /* Of NCCL 2.29 and later; nccl.h may be older. */
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 29, 0)

@@ -17,8 +17,8 @@ struct real_call {
  * NULL: there is nothing to do. */
 extern void (*real_before)(void);
 
-/* Set by a folder beside this one, which may give the GPU work of its own around
- * the program's: kernels and libraries' calls. NULL: it has none. */
+/* Set by a folder beside this one, which may give the GPU work of its own
+ * around the program's: kernels and libraries' calls. NULL: it has none. */
 extern const struct real_works {
     void (*before)(uint32_t name, uint64_t stream); /* NAME comes to STREAM */
     void (*after)(void);                            /* a call has ended */

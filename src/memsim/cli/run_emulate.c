@@ -7,8 +7,8 @@
 #include "timeline/stragglers.h"
 
 static const char entry_rule[] =
-    "memsim emulate: --delay %s: what the kernels of a rank that is not run take "
-    "is not known; give a time (gemm=1ms), or gpu=1.5x";
+    "memsim emulate: --delay %s: what the kernels of a rank that is not run "
+    "take is not known; give a time (gemm=1ms), or gpu=1.5x";
 
 /* Whether E is about rank R of JOB. */
 static bool is_about(const struct delay *e, const struct job *job, uint32_t r)
