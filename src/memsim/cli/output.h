@@ -68,8 +68,8 @@ struct study_options output_study(const struct output_options *options);
              "and runs out before"},                                           \
     {"whole-job", 0, OPTION_FLAG, NULL,                                        \
      offsetof(structure, member.study.whole_job),                              \
-     .help = "the job ends where the command does: judge what was run,\n"      \
-             "also without steps"},                                            \
+     .help = "the job ends where the command does: judge what was\n"           \
+             "run, also without steps"},                                       \
     {"input-max", 0, OPTION_STRING, "[DIM=]N",                                 \
      offsetof(structure, member.study.input_max),                                    \
      .help = "the longest sample has N tokens: say what it needs, by\n"        \
