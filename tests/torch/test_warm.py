@@ -278,6 +278,15 @@ def a_server_that_was_killed_is_forgotten():
 
 
 @test
+def without_the_folder_nothing_is_waited_for():
+    with Folder() as folder:
+        (folder.path / "warm").rmdir()
+        begun = time.monotonic()
+        equal(folder.run(TRAIN, True)[0], 0)
+        assert time.monotonic() - begun < 200, "it waited for a server"
+
+
+@test
 def ranks_of_a_launcher():
     folder = shared()
     (folder.path / "ranks.py").write_text(RANKS)

@@ -129,6 +129,7 @@ def _claim(path):
 def _find(folder):
     """A connection to a server for this program; None: there is none yet, or
     this is the first program of its kind."""
+    os.stat(folder)
     path = os.path.join(folder, _key())
     server = _connect(path)
     is_eager = os.path.exists(os.path.join(folder, "eager"))
@@ -140,7 +141,10 @@ def _find(folder):
             return None
         _start(path)
     deadline = time.monotonic() + START_S
-    while not os.path.exists(path + ".failed") and time.monotonic() < deadline:
+    while not os.path.exists(path + ".failed") and \
+            time.monotonic() < deadline and \
+            not signal.sigpending().intersection(PASSED_ON):
+        os.stat(folder)  # whoever gave it may have ended
         is_there = os.path.exists(path)
         server = _connect(path)
         if server or (is_there and os.path.exists(path) and _forget(path)):
