@@ -279,5 +279,22 @@ def a_trace_ends_at_its_limit():
     assert "--trace-limit was reached: the trace is cut short" in said, said
 
 
+MANY = LONG.replace("    optimizer.step()", """
+    for _ in range(8000):
+        model.weight + 1
+    optimizer.step()""")
+
+
+@test
+def a_recording_that_was_cut_before_six_steps_does_not_fit():
+    with tempfile.TemporaryDirectory() as folder:
+        for options, verdict in (((), "fits"),
+                                 (("--trace-limit", "2MiB"), "unknown")):
+            report, said = run("STEPS = 8" + MANY, "-o", folder, "--force",
+                               *options, quiet=False)
+            equal((report["verdict"], report["exit_status"]), (verdict, 0))
+    assert "its recording is cut short" in said, said
+
+
 if __name__ == "__main__":
     main()

@@ -404,18 +404,22 @@ static struct steps_seen steps_see(const struct result *result)
     return seen;
 }
 
-/* What was run may be the whole job, or its begin. The exit status says so to
- * those who set a limit. */
-static void judge_no_steps(struct result *result)
+/* What was run may be the whole job, or its begin: unknown, for WHY. The exit
+ * status says so to those who set a limit. */
+static void judge_open(struct result *result, const char *why)
 {
     const int status = result->exit_status;
 
-    result->no_steps = true;
-    result_verdict_unknown(result, result->damaged
-                                       ? "its recording is damaged"
-                                       : "no step was recorded");
+    result_verdict_unknown(result, why);
     if (!result->job_steps && !result->fail_above_percent)
         result->exit_status = status;
+}
+
+static void judge_no_steps(struct result *result)
+{
+    result->no_steps = true;
+    judge_open(result, result->damaged ? "its recording is damaged"
+                                       : "no step was recorded");
 }
 
 /* A job of which too little is known does not fit. */
@@ -430,6 +434,9 @@ static void judge_unknown(struct result *result, const struct steps_seen *seen)
              ((seen->tensors && (seen->traced || result->damaged)) ||
               result->job_steps))
         judge_no_steps(result);
+    else if (result->cut_short && !result->whole_job && seen->tensors &&
+             seen->count < GROWTH_STEPS)
+        judge_open(result, "its recording is cut short");
     else if (result->job_steps > seen->count && seen->count < GROWTH_STEPS)
         result_verdict_unknown(result, "fewer than 6 recorded steps do not "
                                        "show whether memory grows");
