@@ -422,6 +422,13 @@ static void judge_no_steps(struct result *result)
                                        : "no step was recorded");
 }
 
+static bool is_cut_early(const struct result *result,
+                         const struct steps_seen *seen)
+{
+    return result->cut_short && !result->whole_job && seen->tensors &&
+           seen->count < GROWTH_STEPS;
+}
+
 /* A job of which too little is known does not fit. */
 static void judge_unknown(struct result *result, const struct steps_seen *seen)
 {
@@ -434,8 +441,7 @@ static void judge_unknown(struct result *result, const struct steps_seen *seen)
              ((seen->tensors && (seen->traced || result->damaged)) ||
               result->job_steps))
         judge_no_steps(result);
-    else if (result->cut_short && !result->whole_job && seen->tensors &&
-             seen->count < GROWTH_STEPS)
+    else if (is_cut_early(result, seen))
         judge_open(result, "its recording is cut short");
     else if (result->job_steps > seen->count && seen->count < GROWTH_STEPS)
         result_verdict_unknown(result, "fewer than 6 recorded steps do not "
