@@ -48,15 +48,17 @@ class Net(nn.Module):
 TAIL = "\nprint(torch.cuda.max_memory_allocated())\n"
 
 
-def run(code, *options, modules=True, check=True, quiet=True):
+def run(code, *options, modules=True, check=True, quiet=True, before=""):
     """The report of CODE's run, and what its last line says; where it is not
-    QUIET, all that memsim says."""
+    QUIET, all that memsim says. BEFORE runs before PyTorch is imported."""
     env = {k: v for k, v in os.environ.items()
            if k not in ("MEMSIM_SESSION", "LD_PRELOAD", "MEMSIM_MODULES")}
+    if before:
+        env["MEMSIM_WARM"] = ""
     with tempfile.TemporaryDirectory() as folder:
         script, report = f"{folder}/job.py", f"{folder}/report.json"
         with open(script, "w") as file:
-            file.write(HEAD + code + TAIL)
+            file.write(before + HEAD + code + TAIL)
         command = [f"{BUILD}/bin/memsim", "run", "--json", report, *options]
         command += ["-q"] * quiet + ["--no-modules"] * (not modules)
         done = subprocess.run(command + ["--", sys.executable, script],

@@ -467,6 +467,26 @@ runpy.run_path("{ROOT}/examples/train_gpt2.py", run_name="__main__")
     assert sum(nobody.values()) < 0.02 * report["peak_allocated_bytes"], nobody
 
 
+# As transformers, diffusers and accelerate do.
+LOOK = """
+import importlib.util
+assert importlib.util.find_spec("torch") and importlib.util.find_spec("torch")
+"""
+
+
+@test
+def a_library_that_only_looks_for_torch_hides_nothing():
+    report, said = run(JOBS["plain"], before=LOOK)
+    plain, said_plain = run(JOBS["plain"], before="pass\n")
+    equal(said, said_plain)
+    told, without = (r["ranks"][0]["devices"][0] for r in (report, plain))
+    equal(told["categories_at_peak"], without["categories_at_peak"])
+    assert {"parameter", "activation"} <= set(told["categories_at_peak"]), \
+        told["categories_at_peak"]
+    equal([(p["step"], p["phase"]) for p in told["phases"]],
+          [(p["step"], p["phase"]) for p in without["phases"]])
+
+
 @test
 def a_step_that_calls_the_model_knows_its_parameters():
     report = device("""

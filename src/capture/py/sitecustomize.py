@@ -82,33 +82,44 @@ def _tell_jax():
 
 
 class _Finder:
-    """First on sys.meta_path as long as an import is waited for."""
+    """First on sys.meta_path as long as an import is waited for. To be asked
+    where a module is does not mean that it is imported: transformers looks for
+    torch before it does."""
 
     wanted = {}  # functions to be called, by the name of the module
+    asked = set()  # the modules that it looks for itself
 
     def find_spec(self, name, path=None, target=None):
-        functions = self.wanted.pop(name, None)
-        if functions is None:
+        if name not in self.wanted or name in self.asked:
             return None
-        if not self.wanted:
-            sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        self.asked.add(name)
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self.asked.discard(name)
         if spec is not None and hasattr(spec.loader, "exec_module"):
-            _call_after(spec.loader, functions)
+            _call_after(spec.loader, name)
         return spec
+
+    def done(self, name):
+        """The functions that wait for NAME, which is there."""
+        functions = self.wanted.pop(name, ())
+        if not self.wanted and self in sys.meta_path:
+            sys.meta_path.remove(self)
+        return functions
 
 
 _finder = _Finder()
 
 
-def _call_after(loader, functions):
-    """Has LOADER, which loads one module once, call FUNCTIONS after it."""
+def _call_after(loader, name):
+    """Has LOADER, which loads NAME once, call after it what waits for it."""
     original = loader.exec_module
 
     def exec_module(module):
         loader.__dict__.pop("exec_module", None)  # another one's may be here
         original(module)
-        for function in functions:
+        for function in _finder.done(name):
             function()
 
     loader.exec_module = exec_module
