@@ -29,15 +29,7 @@ _ROOT_KEY = re.compile(r"UniqueNCCLID:(\d+)$")  # in groups of more than 128
 _ID_BYTES = 128  # nccl.h, NCCL_UNIQUE_ID_BYTES
 
 
-def _ranks(text):
-    """Of "0,8-11,16-24:4"."""
-    for part in text.split(","):
-        span, _, stride = part.partition(":")
-        first, _, last = span.partition("-")
-        yield from range(int(first), int(last or first) + 1, int(stride or 1))
-
-
-REAL = sorted(_ranks(os.environ["MEMSIM_RANKS"]))
+REAL = [int(rank) for rank in os.environ["MEMSIM_RANKS"].split(",")]
 RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 LIBRARY = globals().get("LIBRARY", "libmemsim.so")  # sitecustomize.py's
 _core = ctypes.CDLL(LIBRARY)

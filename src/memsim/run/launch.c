@@ -2,6 +2,7 @@
 #include "memsim/run/launch.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
@@ -348,11 +349,22 @@ static void rank_words(const struct launch *l, uint32_t rank)
             *word = xasprintf("--local_rank=%u", rank % l->local);
 }
 
+/* Tells the ranks which ones are run (py/world.py), each by its number. */
+static void ranks_tell(const struct rank_set *ranks)
+{
+    char *text = xmalloc((size_t)ranks->count * sizeof "4294967295,");
+    char *at = text;
+
+    *at = '\0';
+    for (uint32_t r = 0; rank_set_next(ranks, r, &r); r++)
+        at += sprintf(at, "%s%" PRIu32, at > text ? "," : "", r);
+    setenv("MEMSIM_RANKS", text, 1);
+    free(text);
+}
+
 /* What all ranks see. */
 static void common_environment(const struct launch *l, const char *axes)
 {
-    char *ranks = rank_set_text(&l->ranks);
-
     setenv("MASTER_ADDR", "127.0.0.1", 0);
     if (!getenv("MASTER_PORT"))
         set("MASTER_PORT", free_port());
@@ -363,10 +375,9 @@ static void common_environment(const struct launch *l, const char *axes)
         setenv("SLURM_LAUNCH_NODE_IPADDR", "127.0.0.1", 1);
     }
     if (l->ranks.count < l->world)
-        setenv("MEMSIM_RANKS", ranks, 1); /* py/world.py */
+        ranks_tell(&l->ranks);
     if (strcmp(axes, NO_AXES))
         setenv("MEMSIM_AXES", axes, 1);
-    free(ranks);
 }
 
 static pid_t rank_start(const struct launch *l, uint32_t rank)
