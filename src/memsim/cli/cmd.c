@@ -67,10 +67,16 @@ int cmd_fail(int status, const struct err *err)
     return status;
 }
 
+static void note_text(const char *text)
+{
+    cmd_note("%s", text);
+}
+
 int cmd_check_job(struct job *job)
 {
     struct err err = {""};
 
+    job->note = note_text;
     if (job_gpu(&job->options, &job->gpu, &err) ||
         job_host_limit(&job->options, &job->host_limit_bytes, &err))
         return cmd_fail(CMD_RUN_FAILED, &err);

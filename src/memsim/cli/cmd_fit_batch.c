@@ -10,9 +10,9 @@
 #include "memsim/run/batch_cache.h"
 #include "memsim/run/ended.h"
 #include "memsim/run/warm.h"
-#include "memsim/cli/batch_find.h"
+#include "memsim/study/batch_find.h"
 #include "memsim/cli/cmd.h"
-#include "memsim/cli/job_start.h"
+#include "memsim/run/job_start.h"
 #include "memsim/cli/output.h"
 #include "memsim/cli/quiet_job.h"
 #include "memsim/run/spawn.h"
@@ -119,6 +119,50 @@ static int tell(const struct batch_find *f, const struct fit_options *o,
     return r->result.exit_status;
 }
 
+/* Where the lines of a search go. */
+struct fit_view {
+    bool live;   /* a terminal shows which batch is running */
+    FILE *lines; /* where each outcome goes, as it comes; NULL: nowhere */
+    bool begun;
+};
+
+static void view_begin(struct fit_view *v)
+{
+    if (!v->begun && v->lines)
+        batch_write_heading(v->lines);
+    v->begun = true;
+}
+
+static void view_runs(void *context, uint64_t batch)
+{
+    struct fit_view *v = context;
+
+    if (!v->live)
+        return;
+    view_begin(v);
+    if (batch)
+        fprintf(stderr, "  %8" PRIu64 "  ...", batch);
+    else
+        fputs("\r\033[K", stderr);
+}
+
+static void view_outcome(void *context, const struct batch_outcome *outcome)
+{
+    struct fit_view *v = context;
+
+    view_begin(v);
+    if (!v->lines)
+        return;
+    batch_write_outcome(outcome, v->lines);
+    fflush(v->lines); /* a pipe has a buffer, and the next run takes long */
+}
+
+static void view_failed(void *context, int output)
+{
+    (void)context;
+    quiet_show(output);
+}
+
 static char *cache_find(const struct fit_options *o)
 {
     if (o->no_cache)
@@ -130,15 +174,17 @@ static char *cache_find(const struct fit_options *o)
 
 static int fit(const struct fit_options *o, const struct job *job)
 {
+    bool terminal = isatty(STDERR_FILENO);
+    struct fit_view view = {.live = !o->quiet && terminal,
+                            .lines = o->quiet   ? NULL
+                                     : terminal ? stderr
+                                                : summary_stream(o)};
     struct batch_find f = {
         .job = *job,
         .launch = o->launch,
         .steps = o->steps,
         .jobs = o->jobs,
-        .live = !o->quiet && isatty(STDERR_FILENO),
-        .lines = o->quiet                ? NULL
-                 : isatty(STDERR_FILENO) ? stderr
-                                         : summary_stream(o),
+        .watch = {view_runs, view_outcome, view_failed, &view},
         .report = {.result = {.command = job->command, .gpu = job->gpu},
                    .limit_s = o->limit_s}};
     struct err err = {""};

@@ -13,10 +13,10 @@
 #include "memsim/advice/advice_run.h"
 #include "memsim/run/batch_cache.h"
 #include "memsim/run/batch_guess.h"
-#include "memsim/cli/batch_find.h"
+#include "memsim/study/batch_find.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/study/corrections.h"
-#include "memsim/cli/job_start.h"
+#include "memsim/run/job_start.h"
 #include "memsim/study/kept_options.h"
 #include "memsim/cli/live.h"
 #include "memsim/run/job.h"
@@ -293,7 +293,12 @@ static uint64_t search_batch(const struct job *job, char *const *template)
 {
     fputs("memsim: looking for the largest batch that fits, for the advice\n",
           stderr);
-    return batch_find_largest(job, template);
+    struct err err = {""};
+    uint64_t largest = batch_find_largest(job, template, &err);
+
+    if (!largest && err.text[0])
+        cmd_note("the largest batch is not known: %s", err.text);
+    return largest;
 }
 
 /* What fit-batch knows of JOB's command, or finds out where SEARCH, or how to

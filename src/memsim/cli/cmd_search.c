@@ -7,7 +7,7 @@
 #include "common/base/options_words.h"
 #include "common/base/xmalloc.h"
 #include "memsim/cli/cmd.h"
-#include "memsim/cli/job_start.h"
+#include "memsim/run/job_start.h"
 #include "memsim/cli/python_start.h"
 #include "memsim/run/launch.h"
 #include "memsim/run/ranks.h"

@@ -17,7 +17,7 @@
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/compare_output.h"
 #include "memsim/study/input_run.h"
-#include "memsim/cli/job_start.h"
+#include "memsim/run/job_start.h"
 #include "memsim/study/job_time.h"
 #include "memsim/cli/quiet_job.h"
 #include "memsim/study/sweep_delay.h"
@@ -236,7 +236,7 @@ static int report_all(struct sweep_run *s, struct rundir *dir, size_t at,
         if (!told)
             status = (err_set(err, "%s: the report was not written", path),
                       CMD_RUN_FAILED);
-        else if (!*failed && !quiet_interrupted() && !s->temporary)
+        else if (!*failed && !spawn_interrupted() && !s->temporary)
             keep(s, key);
         if (s->late[k])
             unlink(path); /* what there is of it says nothing */
@@ -260,7 +260,7 @@ static int run_one(struct sweep_run *s, size_t at, bool *failed,
     int status = job_start(&s->job, &dir, err);
     if (!status) {
         status = report_all(s, &dir, at, failed, err);
-        if (*failed && !quiet_interrupted())
+        if (*failed && !spawn_interrupted())
             quiet_show(s->job.output);
         rundir_remove(&dir);
     }
@@ -345,7 +345,7 @@ static int combination_run(struct sweep_run *s, size_t at, struct err *err)
     s->failed += failed;
     s->known += known;
     s->runs[at].name = path;
-    bool cut = s->late[at] || (!s->ran[at] && quiet_interrupted());
+    bool cut = s->late[at] || (!s->ran[at] && spawn_interrupted());
     if (!status && !cut)
         status = input_run_open(&s->runs[at], err) ? CMD_RUN_FAILED : 0;
     if (status || cut) {
@@ -374,7 +374,7 @@ static int worker_run(void *context, size_t at)
     struct err err = {""};
     int status = combination_run(s, at, &err);
 
-    if (quiet_interrupted())
+    if (spawn_interrupted())
         return ended_by(spawn_signal());
     return status        ? cmd_fail(status, &err)
            : s->late[at] ? WORKER_LATE
@@ -449,7 +449,7 @@ static int run_ahead(struct sweep_run *s, struct err *err)
         status = (err_set(err, "no process for a run: %s", strerror(error)),
                   CMD_RUN_FAILED);
     for (size_t i = 0; i < count && !status; i++)
-        if (!s->ran[at[i]] && !s->late[at[i]] && !quiet_interrupted())
+        if (!s->ran[at[i]] && !s->late[at[i]] && !spawn_interrupted())
             status = CMD_RUN_FAILED; /* it said why */
     free(at);
     return status;
@@ -501,12 +501,12 @@ static int tell(const struct sweep_run *s, struct err *err)
 static int run_all(struct sweep_run *s, struct err *err)
 {
     int status = s->options->jobs > 1 ? run_ahead(s, err) : 0;
-    bool interrupted = quiet_interrupted();
+    bool interrupted = spawn_interrupted();
 
     for (size_t at = 0; !status && at < s->sweep.combinations; at++) {
         if (!s->late[at] && (!interrupted || s->ran[at]))
             status = combination_run(s, at, err);
-        if (quiet_interrupted() && !interrupted)
+        if (spawn_interrupted() && !interrupted)
             break;
     }
     return status;
@@ -521,7 +521,7 @@ static int sweep_all(struct sweep_run *s, struct err *err)
         return status;
     if (tell(s, err))
         return CMD_RUN_FAILED;
-    if (quiet_interrupted()) {
+    if (spawn_interrupted()) {
         cmd_note("interrupted; the same command goes on from here");
         return ended_by(spawn_signal());
     }

@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/cli/quiet_job.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "memsim/run/rundir.h"
-#include "memsim/run/spawn.h"
 
 #define TAIL_BYTES 4096
 #define TAIL_LINES 12
-
-bool quiet_interrupted(void)
-{
-    int signal = spawn_signal();
-
-    return signal == SIGINT || signal == SIGTERM || signal == SIGHUP ||
-           signal == SIGQUIT;
-}
 
 void quiet_show(int fd)
 {

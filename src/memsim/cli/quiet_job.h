@@ -4,12 +4,7 @@
 #ifndef MEMSIM_MEMSIM_CLI_QUIET_JOB_H
 #define MEMSIM_MEMSIM_CLI_QUIET_JOB_H
 
-#include <stdbool.h>
-
 #include "common/base/err.h"
-
-/* Did a signal to memsim end the last job? */
-bool quiet_interrupted(void);
 
 /* Prints the end of what is in the file FD to stderr. */
 void quiet_show(int fd);

@@ -6,7 +6,8 @@
 
 #include "common/base/xmalloc.h"
 #include "memsim/cli/cmd.h"
-#include "memsim/cli/job_start.h"
+#include "memsim/run/job_start.h"
+#include "memsim/run/spawn.h"
 #include "memsim/cli/quiet_job.h"
 #include "memsim/result/result_verdict.h"
 #include "memsim/run/warm.h"
@@ -101,7 +102,7 @@ int run_seeds(const struct job *job, const struct rundir *first, uint32_t count,
     warm_begin();
     for (uint32_t i = 1; ok && i < count; i++) {
         ok = !seed_run(job, job->seed + i, &peaks[i], seeds, err);
-        if (quiet_interrupted())
+        if (spawn_interrupted())
             ok = !err_set(err, "--seeds: interrupted");
     }
     warm_end();

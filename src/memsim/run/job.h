@@ -125,6 +125,7 @@ struct job {
     const struct spawn_view *view; /* spawn.h; NULL: nobody watches */
     int output; /* descriptor for stdout and stderr; -1: they are inherited */
     uint32_t limit_s; /* after which the command is ended; 0: never */
+    void (*note)(const char *text); /* told what the user should know; NULL */
 };
 
 /* Finds the GPU of OPTIONS; with REAL, that of the catalogue that these are, or

@@ -353,6 +353,14 @@ int spawn_signal(void)
     return relay_signal();
 }
 
+bool spawn_interrupted(void)
+{
+    int signal = spawn_signal();
+
+    return signal == SIGINT || signal == SIGTERM || signal == SIGHUP ||
+           signal == SIGQUIT;
+}
+
 /* Starts SPAWN's command, with all signals blocked; MASK is what it blocks.
  * Returns 0 with *CHILD set, or an errno, where *CHILD may be set as well. */
 static int child_start(const struct spawn *spawn, const sigset_t *mask,

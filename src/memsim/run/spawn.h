@@ -77,4 +77,7 @@ int spawn_run(const struct spawn *spawn, pid_t *pid, int *status);
 /* The last signal that this process received; 0: none. */
 int spawn_signal(void);
 
+/* Did a signal that asks memsim to end, end the last command? */
+bool spawn_interrupted(void);
+
 #endif

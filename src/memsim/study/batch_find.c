@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cli/batch_find.h"
+#include "memsim/study/batch_find.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,17 +8,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/base/status.h"
 #include "common/base/xmalloc.h"
-#include "memsim/cli/cmd.h"
-#include "memsim/cli/job_start.h"
-#include "memsim/cli/output.h"
-#include "memsim/cli/quiet_job.h"
 #include "memsim/run/batch_ahead.h"
 #include "memsim/run/batch_cache.h"
+#include "memsim/run/job_start.h"
 #include "memsim/run/spawn.h"
+#include "memsim/run/workers.h"
 #include "memsim/study/run_study.h"
 #include "memsim/study/scratch.h"
-#include "memsim/run/workers.h"
 
 #define DEFAULT_TO 65536
 
@@ -125,7 +123,8 @@ static void keep(struct batch_find *f, const struct batch_run *r)
     if (!f->cache || batch_verdict_ends(r->outcome.verdict) ||
         !batch_cache_store(f->cache, r->key, &r->outcome, &err))
         return;
-    fprintf(stderr, "memsim: note: %s\n", err.text);
+    if (f->job.note)
+        f->job.note(err.text);
     free(f->cache);
     f->cache = NULL;
 }
@@ -151,7 +150,7 @@ static int run_alone(struct batch_find *f, struct batch_run *r, struct err *err)
     if (output < 0)
         return CMD_RUN_FAILED;
     int status = run_job(f, r->batch, output, &o, err);
-    if (!status && !quiet_interrupted())
+    if (!status && !spawn_interrupted())
         run_ended(f, r, &o, output);
     else
         close(output);
@@ -182,7 +181,7 @@ static int side_run(void *context, size_t at)
     struct side_run *r = &side->runs[at];
 
     r->status = run_job(side->find, r->batch, r->output, &r->outcome, &r->err);
-    r->done = !quiet_interrupted();
+    r->done = !spawn_interrupted();
     return 0;
 }
 
@@ -209,7 +208,7 @@ static int side_take(struct batch_find *f, const struct side_run *r,
     close(r->output);
     if (r->done)
         *err = r->err;
-    else if (!quiet_interrupted())
+    else if (!spawn_interrupted())
         err_set(err, "the run of batch %" PRIu64 " ended with status %d",
                 r->batch, r->ended);
     return r->done ? r->status : CMD_RUN_FAILED;
@@ -310,12 +309,14 @@ static void note_outcome(struct batch_find *f, const struct batch_outcome *o)
     xgrow(&r->outcomes, r->outcome_count, &r->outcome_capacity,
           sizeof *r->outcomes);
     r->outcomes[r->outcome_count++] = *o;
-    if (!f->lines)
-        return;
-    if (!f->live && r->outcome_count == 1)
-        batch_write_heading(f->lines);
-    batch_write_outcome(o, f->lines);
-    fflush(f->lines); /* a pipe has a buffer, and the next run takes long */
+    if (f->watch.outcome)
+        f->watch.outcome(f->watch.context, o);
+}
+
+static void show_running(const struct batch_find *f, uint64_t batch)
+{
+    if (f->watch.runs)
+        f->watch.runs(f->watch.context, batch);
 }
 
 /* Has R known, unless a signal comes, or came while others ran. */
@@ -325,13 +326,11 @@ static int run_needed(struct batch_find *f, struct batch_run *r,
     int status = 0;
 
     r->needed = true;
-    if (r->known || quiet_interrupted())
+    if (r->known || spawn_interrupted())
         return 0;
-    if (f->live)
-        fprintf(stderr, "  %8" PRIu64 "  ...", r->batch);
+    show_running(f, r->batch);
     status = f->jobs > 1 ? run_ahead(f, err) : run_alone(f, r, err);
-    if (f->live)
-        fputs("\r\033[K", stderr);
+    show_running(f, 0);
     return status;
 }
 
@@ -352,14 +351,14 @@ static int search(struct batch_find *f, struct err *err)
         struct batch_run *r = run_find(f, batch, err);
         int status = r ? run_needed(f, r, err) : CMD_RUN_FAILED;
 
-        if (quiet_interrupted() && (!r || !r->known)) {
+        if (spawn_interrupted() && (!r || !r->known)) {
             f->report.signal = spawn_signal();
             return 0;
         }
         if (status)
             return status;
-        if (r->output >= 0)
-            quiet_show(r->output);
+        if (r->output >= 0 && f->watch.failed)
+            f->watch.failed(f->watch.context, r->output);
         const struct batch_outcome o = outcome_of(f, r);
         note_outcome(f, &o);
         if (batch_verdict_ends(o.verdict))
@@ -372,34 +371,44 @@ static int search(struct batch_find *f, struct err *err)
 
 int batch_find_run(struct batch_find *f, struct err *err)
 {
-    if (f->live)
-        batch_write_heading(stderr);
     int status = search(f, err);
     count_unneeded(f);
     return status;
 }
 
-uint64_t batch_find_largest(const struct job *job, char *const *template)
+/* Makes F's search one for the largest batch of all; its cache is the user's.
+ */
+static int largest_begin(struct batch_find *f, struct err *err)
+{
+    struct job *job = &f->job;
+
+    if (batch_search_init(&f->report.search, 1, DEFAULT_TO, 1) ||
+        job_gpu(&job->options, &job->gpu, err) ||
+        job_host_limit(&job->options, &job->host_limit_bytes, err) ||
+        job_check(job->command[0], err))
+        return -1;
+    err->text[0] = '\0'; /* what it only warns of */
+    if (!(f->programs = job_programs(err)))
+        return -1;
+    f->report.search.capacity_bytes = batch_capacity(job);
+    f->cache = batch_cache_directory(getenv("XDG_CACHE_HOME"), getenv("HOME"));
+    return 0;
+}
+
+uint64_t batch_find_largest(const struct job *job, char *const *template,
+                            struct err *err)
 {
     struct batch_find f = {.job = {.options = job->options,
                                    .command = (char **)template,
-                                   .trace_limit_bytes = JOB_TRACE_LIMIT},
+                                   .trace_limit_bytes = JOB_TRACE_LIMIT,
+                                   .note = job->note},
                            .report.result = {.command = (char **)template}};
     struct batch_search *s = &f.report.search;
-    struct err err = {""};
     uint64_t largest = 0;
 
-    if (batch_search_init(s, 1, DEFAULT_TO, 1))
-        return 0;
-    if (!cmd_check_job(&f.job) && (f.programs = job_programs(&err))) {
-        s->capacity_bytes = batch_capacity(&f.job);
-        f.cache =
-            batch_cache_directory(getenv("XDG_CACHE_HOME"), getenv("HOME"));
-        if (!batch_find_run(&f, &err) && !batch_search_next(s))
-            largest = batch_search_largest(s);
-    }
-    if (err.text[0])
-        cmd_note("the largest batch is not known: %s", err.text);
+    if (!largest_begin(&f, err) && !batch_find_run(&f, err) &&
+        !batch_search_next(s))
+        largest = batch_search_largest(s);
     batch_find_fini(&f);
     return largest;
 }

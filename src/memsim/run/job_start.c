@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cli/job_start.h"
+#include "memsim/run/job_start.h"
 
 #include <stdlib.h>
 
-#include "memsim/cli/cmd.h"
+#include "common/base/status.h"
+#include "common/base/xmalloc.h"
 
 /* Each but the first shows one axis more, or one rank. */
 #define RUNS_MOST (RANK_AXES + RANK_AXES_ALONE)
+
+/* Tells JOB's note TEXT, which is freed. */
+static void note_and_free(const struct job *job, char *text)
+{
+    if (job->note)
+        job->note(text);
+    free(text);
+}
 
 /* Runs JOB once. Of ranks that were named, the run has shown for whom they
  * stand. */
@@ -27,9 +36,10 @@ static int job_settle(struct job *job, struct rundir *dir, struct err *err)
 {
     bool gave_up = dir->session->exit_status == RANK_AXIS_AGAIN;
 
-    cmd_note("more ranks differ than the %d that can be run: name those "
-             "that matter (--ranks)",
-             SESSION_DEVICES);
+    note_and_free(job,
+                  xasprintf("more ranks differ than the %d that can be run: "
+                            "name those that matter (--ranks)",
+                            SESSION_DEVICES));
     if (!gave_up)
         return 0;
     launch_settle(&job->launch);
@@ -44,8 +54,7 @@ int job_start(struct job *job, struct rundir *dir, struct err *err)
 
     while (!status && !dir->late && runs++ < RUNS_MOST &&
            launch_is_again(&job->launch, dir->path, &why)) {
-        cmd_note("%s", why);
-        free(why);
+        note_and_free(job, why);
         rundir_remove(dir);
         status = job_once(job, dir, err);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How every command starts a job: by itself, or, of several ranks, as the ranks
- * that have to be run. Prints notes: a part of the command line. */
-#ifndef MEMSIM_MEMSIM_CLI_JOB_START_H
-#define MEMSIM_MEMSIM_CLI_JOB_START_H
+ * that have to be run. */
+#ifndef MEMSIM_MEMSIM_RUN_JOB_START_H
+#define MEMSIM_MEMSIM_RUN_JOB_START_H
 
 #include "memsim/run/job.h"
 
@@ -37,7 +37,7 @@
 /* clang-format on */
 
 /* Runs JOB, whose launch was found, and again while it shows that other ranks
- * have to be run. Returns what job_run does. */
+ * have to be run; JOB's note is told why. Returns what job_run does. */
 int job_start(struct job *job, struct rundir *dir, struct err *err);
 
 #endif

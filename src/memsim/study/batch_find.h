@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs a command with one batch after another, or with several at a time. */
-#ifndef MEMSIM_MEMSIM_CLI_BATCH_FIND_H
-#define MEMSIM_MEMSIM_CLI_BATCH_FIND_H
+#ifndef MEMSIM_MEMSIM_STUDY_BATCH_FIND_H
+#define MEMSIM_MEMSIM_STUDY_BATCH_FIND_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "memsim/report/text/batch_report.h"
 #include "memsim/run/job.h"
 
 struct batch_run;
+
+/* Who watches a search. Each may be NULL. */
+struct batch_watch {
+    void (*runs)(void *context, uint64_t batch); /* 0: no run any more */
+    void (*outcome)(void *context, const struct batch_outcome *outcome);
+    void (*failed)(void *context, int output); /* a file: what a run printed */
+    void *context;
+};
 
 struct batch_find {
     struct job job; /* its command is the report's, filled in */
@@ -19,8 +26,7 @@ struct batch_find {
     char *cache;    /* NULL: nothing is kept */
     uint32_t steps; /* of the job, which has to last them; 0: not known */
     uint32_t jobs;  /* at a time; 0 is 1 */
-    bool live;      /* a terminal shows which batch is running */
-    FILE *lines;    /* where each outcome goes, as it comes; NULL: nowhere */
+    struct batch_watch watch;
     struct batch_report report; /* with a search that has begun */
     struct batch_run **runs;    /* its own, as all behind it */
     size_t run_count, run_capacity;
@@ -32,8 +38,9 @@ int batch_find_run(struct batch_find *f, struct err *err);
 void batch_find_fini(struct batch_find *f);
 
 /* The largest batch with which TEMPLATE, a command with {}, fits on JOB's GPUs,
- * as `memsim fit-batch' would find it; its runs are kept for that. 0: it is not
- * known, or none fits. */
-uint64_t batch_find_largest(const struct job *job, char *const *template);
+ * as `memsim fit-batch' would find it; its runs are kept for that. 0: none fits
+ * or, with ERR set, it is not known. */
+uint64_t batch_find_largest(const struct job *job, char *const *template,
+                            struct err *err);
 
 #endif
