@@ -7,8 +7,8 @@
 #define ROUNDS 20
 #define SMALL  0.02 /* errors below count as squares, above as themselves */
 
-static void columns(enum baseline which, double bytes, double ranks,
-                    double x[2])
+static void baseline_columns(enum baseline which, double bytes, double ranks,
+                             double x[2])
 {
     double part = (ranks - 1) / ranks * bytes;
 
@@ -23,7 +23,7 @@ double baseline_us(const struct baselines *b, enum baseline which, double bytes,
 {
     double x[2];
 
-    columns(which, bytes, ranks, x);
+    baseline_columns(which, bytes, ranks, x);
     return b->terms[which][0] * x[0] + b->terms[which][1] * x[1];
 }
 
@@ -69,7 +69,8 @@ static void add_series(const struct series *s, enum baseline which,
 
     for (uint32_t i = 0; i < s->count; i++)
         for (int place = 0; place < 2; place++) {
-            columns(which, s->points[i].bytes, (double)s->nodes * s->gpus, x);
+            baseline_columns(which, s->points[i].bytes,
+                             (double)s->nodes * s->gpus, x);
             add_row(squares, x, s->points[i].us[place], terms);
         }
 }

@@ -56,7 +56,7 @@ static bool same_point(const struct bench_point *p, const struct bench_row *r)
            p->by_rank == r->by_rank;
 }
 
-static uint64_t mix(uint64_t h, uint64_t value)
+static uint64_t mix_hash(uint64_t h, uint64_t value)
 {
     h = (h ^ value) * UINT64_C(0xff51afd7ed558ccd);
     return h ^ (h >> 32);
@@ -64,11 +64,11 @@ static uint64_t mix(uint64_t h, uint64_t value)
 
 static uint64_t row_hash(const struct bench_row *r)
 {
-    uint64_t h = mix(r->coll, r->nodes);
+    uint64_t h = mix_hash(r->coll, r->nodes);
 
-    h = mix(h, r->gpus);
-    h = mix(h, r->bytes);
-    return mix(h, (uint64_t)r->in_place << 1 | r->by_rank);
+    h = mix_hash(h, r->gpus);
+    h = mix_hash(h, r->bytes);
+    return mix_hash(h, (uint64_t)r->in_place << 1 | r->by_rank);
 }
 
 /* The slot of ROW's point, or the free one where it belongs. */

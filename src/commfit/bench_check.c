@@ -33,7 +33,7 @@ struct printed printed_parse(const char *token)
 }
 
 /* |A - B| within both margins. */
-static bool near(double a, double a_half, double b, double b_half)
+static bool is_near(double a, double a_half, double b, double b_half)
 {
     return fabs(a - b) <= a_half + b_half + SLACK * fabs(b);
 }
@@ -71,7 +71,7 @@ bool printed_check(const struct printed_row *row, enum bench_reason *reason)
         return true;
     double expected = expected_algbw(row);
     double margin = expected * row->us.half / row->us.value;
-    if (near(row->algbw.value, row->algbw.half, expected, margin))
+    if (is_near(row->algbw.value, row->algbw.half, expected, margin))
         return true;
     bool precise = row->algbw.value > 20 * row->algbw.half;
     *reason = precise && units_explain(row->algbw.value / expected)
@@ -87,8 +87,8 @@ bool printed_fits(const struct printed_row *row, enum fit_coll coll,
 
     if (!row->algbw.present || !row->busbw.present)
         return true;
-    return near(row->busbw.value, row->busbw.half, factor * row->algbw.value,
-                factor * row->algbw.half);
+    return is_near(row->busbw.value, row->busbw.half, factor * row->algbw.value,
+                   factor * row->algbw.half);
 }
 
 /* P of 2 (P - 1) / P or (P - 1) / P = FACTOR. */

@@ -35,7 +35,7 @@ struct work {
     uint32_t *from;
 };
 
-static double relative(double us, double measured)
+static double relative_error(double us, double measured)
 {
     return fmin(fabs(us / measured - 1), CHAIN_ERROR_CAP);
 }
@@ -49,9 +49,9 @@ static double skip_error(const struct fit_knot *p, uint32_t a, uint32_t b)
             (p[b].us[place] - p[a].us[place]) / (p[b].bytes - p[a].bytes);
 
         for (uint32_t i = a + 1; i < b; i++)
-            error +=
-                relative(p[a].us[place] + slope * (p[i].bytes - p[a].bytes),
-                         p[i].us[place]);
+            error += relative_error(p[a].us[place] +
+                                        slope * (p[i].bytes - p[a].bytes),
+                                    p[i].us[place]);
     }
     return error / 2;
 }
@@ -125,15 +125,15 @@ static double fold_error(const struct series *s, uint32_t fold, uint32_t folds,
         if (i % folds != fold)
             continue;
         for (int place = 0; place < 2; place++)
-            error += relative(fit_chain_us(knots, count, p->bytes, place),
-                              p->raw_us[place]);
+            error += relative_error(fit_chain_us(knots, count, p->bytes, place),
+                                    p->raw_us[place]);
     }
     return error / (2.0 * (s->count - 2));
 }
 
 /* The error of each penalty, all sizes but the ends left out in turn. */
-static void validate(struct work *w, const struct series *s, bool shared,
-                     double errors[PENALTIES])
+static void validate_series(struct work *w, const struct series *s, bool shared,
+                            double errors[PENALTIES])
 {
     uint32_t folds = s->count < FOLDS ? s->count : FOLDS;
     struct fit_knot points[SERIES_SIZES], knots[SERIES_SIZES];
@@ -147,8 +147,8 @@ static void validate(struct work *w, const struct series *s, bool shared,
     }
 }
 
-static void consider(struct chain *chain, const double errors[PENALTIES],
-                     bool shared)
+static void consider_errors(struct chain *chain, const double errors[PENALTIES],
+                            bool shared)
 {
     for (size_t i = 0; i < PENALTIES; i++)
         if (chain->error < 0 || errors[i] < WORTH * chain->error ||
@@ -176,8 +176,8 @@ void chain_fit(const struct series *s, struct chain *chain)
     chain->shared = false;
     if (s->count >= MIN_SIZES)
         for (int shared = 0; shared < 2; shared++) {
-            validate(&w, s, shared, errors);
-            consider(chain, errors, shared);
+            validate_series(&w, s, shared, errors);
+            consider_errors(chain, errors, shared);
         }
     work_init(&w, points, points_without(s, 0, 0, chain->shared, points));
     chain->count = choose_knots(&w, chain->penalty, chain->knots);

@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static cJSON *numbers(const double *values, int count)
+static cJSON *json_numbers(const double *values, int count)
 {
     return cJSON_CreateDoubleArray(values, count);
 }
 
 /* Errors are rounded: they are statements, not coefficients. */
-static double rounded(double x)
+static double round_digits(double x)
 {
     char text[32];
 
@@ -81,7 +81,7 @@ static cJSON *knots_to_json(const struct fit_curve *c)
         const struct fit_knot *k = &c->knots[i];
 
         cJSON_AddItemToArray(
-            array, numbers((double[]){k->bytes, k->us[0], k->us[1]}, 3));
+            array, json_numbers((double[]){k->bytes, k->us[0], k->us[1]}, 3));
     }
     return array;
 }
@@ -107,11 +107,11 @@ static cJSON *regression_to_json(const struct fit_regression *r)
 {
     cJSON *o = cJSON_CreateObject();
 
-    cJSON_AddItemToObject(o, "terms", numbers(r->terms, FIT_TERMS));
-    cJSON_AddItemToObject(o, "bytes",
-                          numbers((double[]){r->bytes_min, r->bytes_max}, 2));
-    cJSON_AddItemToObject(o, "ranks",
-                          numbers((double[]){r->ranks_min, r->ranks_max}, 2));
+    cJSON_AddItemToObject(o, "terms", json_numbers(r->terms, FIT_TERMS));
+    cJSON_AddItemToObject(
+        o, "bytes", json_numbers((double[]){r->bytes_min, r->bytes_max}, 2));
+    cJSON_AddItemToObject(
+        o, "ranks", json_numbers((double[]){r->ranks_min, r->ranks_max}, 2));
     return o;
 }
 
@@ -120,12 +120,14 @@ static cJSON *straggler_to_json(const struct fit_straggler *s)
     cJSON *o = cJSON_CreateObject();
     const double quantiles[] = {0.5, 0.75, 0.95, 0.99};
 
-    cJSON_AddItemToObject(o, "quantiles", numbers(quantiles, FIT_QUANTILES));
-    cJSON_AddItemToObject(o, "intercept", numbers(s->intercept, FIT_QUANTILES));
-    cJSON_AddItemToObject(o, "slope", numbers(s->slope, FIT_QUANTILES));
+    cJSON_AddItemToObject(o, "quantiles",
+                          json_numbers(quantiles, FIT_QUANTILES));
+    cJSON_AddItemToObject(o, "intercept",
+                          json_numbers(s->intercept, FIT_QUANTILES));
+    cJSON_AddItemToObject(o, "slope", json_numbers(s->slope, FIT_QUANTILES));
     if (s->x_max > 0)
         cJSON_AddItemToObject(o, "range",
-                              numbers((double[]){s->x_min, s->x_max}, 2));
+                              json_numbers((double[]){s->x_min, s->x_max}, 2));
     if (s->of_means)
         cJSON_AddTrueToObject(o, "of_means");
     return o;
@@ -136,17 +138,18 @@ cJSON *update_to_json(const struct fit_update *update)
     cJSON *o = cJSON_CreateObject();
 
     cJSON_AddNumberToObject(o, "count", update->count);
-    cJSON_AddItemToObject(o, "shift", numbers(update->shift, FIT_HATS));
+    cJSON_AddItemToObject(o, "shift", json_numbers(update->shift, FIT_HATS));
     cJSON *rows = cJSON_AddArrayToObject(o, "covariance");
     for (int i = 0; i < FIT_HATS; i++)
-        cJSON_AddItemToArray(rows, numbers(update->covariance[i], FIT_HATS));
+        cJSON_AddItemToArray(rows,
+                             json_numbers(update->covariance[i], FIT_HATS));
     return o;
 }
 
 static void add_error(cJSON *o, const char *key, double value)
 {
     if (value >= 0)
-        cJSON_AddNumberToObject(o, key, rounded(value));
+        cJSON_AddNumberToObject(o, key, round_digits(value));
 }
 
 static cJSON *errors_to_json(const struct fit_errors *e)
@@ -177,7 +180,7 @@ static cJSON *trust_to_json(const struct fit_family *f)
         low = fmin(low, f->curves[i].bytes_min);
         high = fmax(high, f->curves[i].bytes_max);
     }
-    cJSON_AddItemToObject(o, "bytes", numbers((double[]){low, high}, 2));
+    cJSON_AddItemToObject(o, "bytes", json_numbers((double[]){low, high}, 2));
     cJSON_AddStringToObject(o, "scaling",
                             several > 1   ? "between measured node counts"
                             : several > 0 ? "extrapolated from one node count"
@@ -218,11 +221,11 @@ static cJSON *summary_to_json(const struct score_summary *s)
     cJSON *o = cJSON_CreateObject();
 
     cJSON_AddNumberToObject(o, "n", (double)s->count);
-    cJSON_AddNumberToObject(o, "median", rounded(s->median));
-    cJSON_AddNumberToObject(o, "p95", rounded(s->p95));
-    cJSON_AddNumberToObject(o, "mape", rounded(s->mape));
-    cJSON_AddNumberToObject(o, "rmse_ms", rounded(s->rmse_ms));
-    cJSON_AddNumberToObject(o, "worst", rounded(s->worst));
+    cJSON_AddNumberToObject(o, "median", round_digits(s->median));
+    cJSON_AddNumberToObject(o, "p95", round_digits(s->p95));
+    cJSON_AddNumberToObject(o, "mape", round_digits(s->mape));
+    cJSON_AddNumberToObject(o, "rmse_ms", round_digits(s->rmse_ms));
+    cJSON_AddNumberToObject(o, "worst", round_digits(s->worst));
     cJSON_AddStringToObject(o, "worst_collective",
                             fit_coll_name(s->worst_row->coll));
     cJSON_AddNumberToObject(o, "worst_nodes", s->worst_row->nodes);
@@ -330,8 +333,8 @@ static cJSON *outliers_to_json(const struct outliers *list)
         cJSON_AddNumberToObject(o, "gpus_per_node", x->gpus);
         cJSON_AddNumberToObject(o, "bytes", x->bytes);
         cJSON_AddBoolToObject(o, "in_place", x->in_place);
-        cJSON_AddNumberToObject(o, "us", rounded(x->us));
-        cJSON_AddNumberToObject(o, "expected_us", rounded(x->expected_us));
+        cJSON_AddNumberToObject(o, "us", round_digits(x->us));
+        cJSON_AddNumberToObject(o, "expected_us", round_digits(x->expected_us));
         cJSON_AddItemToArray(array, o);
     }
     return array;

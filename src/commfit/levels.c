@@ -59,7 +59,7 @@ static int compare_sizes(const void *a, const void *b)
 
 /* Collectives that wait for every rank: their latencies are the levels'. A
  * broadcast's root has done its part long before the last rank has. */
-static bool waits(enum fit_coll coll)
+static bool coll_waits(enum fit_coll coll)
 {
     return coll == FIT_ALL_REDUCE || coll == FIT_ALL_GATHER ||
            coll == FIT_REDUCE_SCATTER;
@@ -68,14 +68,14 @@ static bool waits(enum fit_coll coll)
 static bool any_waits(const struct series_set *set)
 {
     for (uint32_t i = 0; i < set->count; i++)
-        if (waits(set->families[i].coll))
+        if (coll_waits(set->families[i].coll))
             return true;
     return false;
 }
 
-static void collect(struct points *points, const struct series_set *set,
-                    enum fit_formula formula, const struct fit *fit,
-                    enum fit_level_index level)
+static void collect_points(struct points *points, const struct series_set *set,
+                           enum fit_formula formula, const struct fit *fit,
+                           enum fit_level_index level)
 {
     bool choosy = any_waits(set);
 
@@ -84,7 +84,7 @@ static void collect(struct points *points, const struct series_set *set,
             const struct series *s = &set->families[i].series[j];
 
             if ((s->nodes > 1) != (level == FIT_INTER) ||
-                (choosy && !waits(s->coll)))
+                (choosy && !coll_waits(s->coll)))
                 continue;
             for (uint32_t k = 0; k < s->count; k++)
                 add_point(points, s, &s->points[k], formula, fit, level);
@@ -96,7 +96,7 @@ static void collect(struct points *points, const struct series_set *set,
 
 /* Every so many of them, where there are more than the level's few numbers
  * need. */
-static void thin(struct points *points)
+static void thin_points(struct points *points)
 {
     size_t step = (points->count + POINTS_MAX - 1) / POINTS_MAX, kept = 0;
 
@@ -116,8 +116,8 @@ static int level_fit(const struct series_set *set, enum fit_formula formula,
     int rc = 0;
 
     snprintf(to->name, sizeof to->name, "%s", level_names[level]);
-    collect(&points, set, formula, fit, level);
-    thin(&points);
+    collect_points(&points, set, formula, fit, level);
+    thin_points(&points);
     if (points.count) {
         rc =
             sigmoid_fit(points.items, (uint32_t)points.count,

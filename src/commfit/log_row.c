@@ -28,7 +28,7 @@ unsigned log_type_bytes(const char *type)
     return 0;
 }
 
-static bool whole(const char *token, uint64_t *value)
+static bool read_whole(const char *token, uint64_t *value)
 {
     char *end;
 
@@ -43,8 +43,8 @@ int log_row_find(char *const *tokens, size_t count)
     uint64_t value;
 
     for (size_t i = 0; i + 2 < count; i++)
-        if (log_type_bytes(tokens[i + 2]) && whole(tokens[i], &value) &&
-            whole(tokens[i + 1], &value))
+        if (log_type_bytes(tokens[i + 2]) && read_whole(tokens[i], &value) &&
+            read_whole(tokens[i + 1], &value))
             return (int)i;
     return -1;
 }
@@ -107,7 +107,7 @@ static void take_placements(char *const *tokens, const struct layout *layout,
 
 /* Whether the numbers of some placement agree with each other: a layout that
  * is off by a column does not pass. */
-static bool agrees(const struct log_row *row)
+static bool row_agrees(const struct log_row *row)
 {
     enum bench_reason reason;
 
@@ -131,7 +131,7 @@ static int take_layout(char *const *tokens, size_t count, struct log_row *row)
         row->has_root = l->root;
         row->root = l->root ? strtol(tokens[0], NULL, 10) : -1;
         take_placements(tokens + l->root, l, row);
-        if (agrees(row))
+        if (row_agrees(row))
             return 0;
         if (first < 0)
             first = (int)i;
@@ -147,8 +147,8 @@ int log_row_parse(char *const *tokens, size_t count, struct log_row *row)
 {
     size_t numbers = 0;
 
-    if (count < 6 || !whole(tokens[0], &row->bytes) ||
-        !whole(tokens[1], &row->count))
+    if (count < 6 || !read_whole(tokens[0], &row->bytes) ||
+        !read_whole(tokens[1], &row->count))
         return -1;
     snprintf(row->type, sizeof row->type, "%s", tokens[2]);
     tokens += 3;

@@ -245,7 +245,7 @@ static uint32_t assume_width(struct log_run *run, uint32_t ranks)
     return width;
 }
 
-static bool resolve(struct log_run *run, enum bench_reason *reason)
+static bool resolve_run(struct log_run *run, enum bench_reason *reason)
 {
     *reason = BENCH_UNKNOWN;
     if (!find_coll(run))
@@ -356,7 +356,7 @@ int run_flush(struct log_run *run, struct err *err)
         size_t all = run->row_count, end = table_end(run);
 
         run->row_count = end;
-        run->usable = resolve(run, &run->reason);
+        run->usable = resolve_run(run, &run->reason);
         for (size_t i = 0; i < end && !rc; i++)
             rc = hand_on(run, &run->rows[i], err);
         memmove(run->rows, run->rows + end, (all - end) * sizeof *run->rows);

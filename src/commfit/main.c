@@ -220,7 +220,7 @@ static int read_quantile(const char *text, double *q, struct err *err)
     return 0;
 }
 
-static int evaluate(struct job *job, struct err *err)
+static int evaluate_job(struct job *job, struct err *err)
 {
     struct bench other;
     struct scores scores;
@@ -260,7 +260,7 @@ static int use_fit(struct job *job, struct err *err)
     if (s->plot && plot_write(&job->fit, &job->set, &job->scores, s->plot, err))
         return -1;
     if (s->eval)
-        return evaluate(job, err);
+        return evaluate_job(job, err);
     return s->json ? write_errors(job, &job->scores, err) : 0;
 }
 
@@ -299,7 +299,7 @@ static int run_old_fit(struct job *job, const char *path)
         if (plot_write(&job->fit, &job->set, &job->scores, s->plot, &err))
             return commfit_fail(&err);
     }
-    return s->eval && evaluate(job, &err) ? commfit_fail(&err) : OK;
+    return s->eval && evaluate_job(job, &err) ? commfit_fail(&err) : OK;
 }
 
 static int run_fit(struct job *job, const struct operands *operands)

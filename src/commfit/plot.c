@@ -56,8 +56,8 @@ static double answer_us(const struct row *r, uint32_t nodes, double bytes)
 }
 
 /* GB/s on the bus, as nccl-tests prints it. */
-static double busbw(const struct row *r, uint32_t nodes, double bytes,
-                    double us)
+static double bus_bandwidth(const struct row *r, uint32_t nodes, double bytes,
+                            double us)
 {
     double ranks = (double)nodes * r->family->gpus_per_node;
 
@@ -78,12 +78,12 @@ static void find_ranges(struct row *r, double *us_low, double *us_high,
             r->bytes_high = fmax(r->bytes_high, p->bytes);
             *us_low = fmin(*us_low, fmin(p->raw_us[0], p->raw_us[1]));
             *us_high = fmax(*us_high, fmax(p->raw_us[0], p->raw_us[1]));
-            *rate_low =
-                fmin(*rate_low, busbw(r, s->nodes, p->bytes,
-                                      fmax(p->raw_us[0], p->raw_us[1])));
-            *rate_high =
-                fmax(*rate_high, busbw(r, s->nodes, p->bytes,
-                                       fmin(p->raw_us[0], p->raw_us[1])));
+            *rate_low = fmin(*rate_low,
+                             bus_bandwidth(r, s->nodes, p->bytes,
+                                           fmax(p->raw_us[0], p->raw_us[1])));
+            *rate_high = fmax(*rate_high,
+                              bus_bandwidth(r, s->nodes, p->bytes,
+                                            fmin(p->raw_us[0], p->raw_us[1])));
         }
 }
 
@@ -121,7 +121,7 @@ static void draw_line(const struct row *r, const struct svg_panel *p,
         across[i] = p->across.low * pow(p->across.high / p->across.low, part);
         up[i] = answer_us(r, nodes, across[i]);
         if (rate)
-            up[i] = busbw(r, nodes, across[i], up[i]);
+            up[i] = bus_bandwidth(r, nodes, across[i], up[i]);
     }
     if (dashed) {
         svg_line(p, across, up, STEPS, colour, true);
@@ -148,7 +148,8 @@ static void draw_points(const struct row *r, const struct svg_panel *p,
         double us = q->raw_us[i % 2];
 
         if (q->measured[i % 2])
-            svg_point(p, q->bytes, rate ? busbw(r, s->nodes, q->bytes, us) : us,
+            svg_point(p, q->bytes,
+                      rate ? bus_bandwidth(r, s->nodes, q->bytes, us) : us,
                       colour, shape, i % 2);
     }
 }

@@ -70,7 +70,7 @@ static int converter_start(pid_t *child, char *const *argv,
 
 /* Returns 0, or the errno value where it could not be started, or -1 where it
  * ended badly. */
-static int convert(char *const *converter, const struct files *files)
+static int run_converter(char *const *converter, const struct files *files)
 {
     char *argv[ARGUMENTS + 1] = {NULL};
     int status;
@@ -94,7 +94,7 @@ static int convert_any(const struct files *files, const char *path,
     size_t i;
 
     for (i = 0; i < CONVERTERS && rc == ENOENT; i++)
-        rc = convert(converters[i], files);
+        rc = run_converter(converters[i], files);
     if (rc == ENOENT)
         return err_set(err,
                        "%s: a PNG takes rsvg-convert or inkscape, and neither "

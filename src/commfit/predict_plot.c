@@ -43,8 +43,8 @@ static double across_of(const struct prediction *p, bool nodes)
     return nodes ? p->nodes : p->bytes;
 }
 
-static void widen(const struct predictions *p, figure_of *figure, double *low,
-                  double *high)
+static void widen_range(const struct predictions *p, figure_of *figure,
+                        double *low, double *high)
 {
     for (size_t i = 0; i < p->count; i++) {
         double v = figure(&p->items[i]);
@@ -126,10 +126,10 @@ static void draw_panel(const struct predictions *p, const struct view *v,
 {
     double low = INFINITY, high = 0, left = INFINITY, right = 0;
 
-    widen(p, v->figure, &low, &high);
+    widen_range(p, v->figure, &low, &high);
     if (v->band) {
-        widen(p, low_of, &low, &high);
-        widen(p, high_of, &low, &high);
+        widen_range(p, low_of, &low, &high);
+        widen_range(p, high_of, &low, &high);
     }
     for (size_t i = 0; i < p->count; i++) {
         left = fmin(left, across_of(&p->items[i], v->nodes));

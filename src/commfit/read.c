@@ -148,7 +148,7 @@ static ssize_t peeked_read(void *cookie, char *to, size_t size)
 
 /* Fills *P with the beginning of FILE; returns the stream to read, NULL on
  * failure. The caller closes both. */
-static FILE *peek(struct peeked *p, FILE *file)
+static FILE *peek_line(struct peeked *p, FILE *file)
 {
     const cookie_io_functions_t functions = {.read = peeked_read};
 
@@ -256,7 +256,7 @@ static int read_stream(struct bench *b, FILE *raw, const char *path,
                        struct err *err)
 {
     struct peeked outer, inner;
-    FILE *file = peek(&outer, raw), *unzipped = NULL;
+    FILE *file = peek_line(&outer, raw), *unzipped = NULL;
     struct peeked *at = &outer;
 
     if (!file)
@@ -265,7 +265,7 @@ static int read_stream(struct bench *b, FILE *raw, const char *path,
         FILE *zipped = file;
 
         unzipped = unzip_open(zipped);
-        file = unzipped ? peek(&inner, unzipped) : NULL;
+        file = unzipped ? peek_line(&inner, unzipped) : NULL;
         at = &inner;
         if (!file) {
             if (unzipped)

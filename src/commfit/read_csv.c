@@ -106,7 +106,8 @@ static int read_header(struct csv *csv, struct err *err)
     return 0;
 }
 
-static const char *field(const struct csv *csv, char **fields, enum column c)
+static const char *column_field(const struct csv *csv, char **fields,
+                                enum column c)
 {
     return csv->place[c] < 0 ? "" : fields[csv->place[c]];
 }
@@ -128,21 +129,21 @@ static bool parse_row(const struct csv *csv, char **fields,
     uint64_t nodes, gpus, in_place = 0;
 
     *reason = BENCH_UNKNOWN;
-    if (fit_coll_find(field(csv, fields, COLLECTIVE), &row->coll))
+    if (fit_coll_find(column_field(csv, fields, COLLECTIVE), &row->coll))
         return false;
     *reason = BENCH_UNREADABLE;
-    if (!parse_count(field(csv, fields, NODES), 1u << 20, &nodes) ||
-        !parse_count(field(csv, fields, GPUS), 1u << 10, &gpus) || !nodes ||
-        !gpus ||
-        !parse_count(field(csv, fields, SIZE), UINT64_C(1) << 50,
+    if (!parse_count(column_field(csv, fields, NODES), 1u << 20, &nodes) ||
+        !parse_count(column_field(csv, fields, GPUS), 1u << 10, &gpus) ||
+        !nodes || !gpus ||
+        !parse_count(column_field(csv, fields, SIZE), UINT64_C(1) << 50,
                      &printed->bytes))
         return false;
     if (csv->place[IN_PLACE] >= 0 &&
-        !parse_count(field(csv, fields, IN_PLACE), 1, &in_place))
+        !parse_count(column_field(csv, fields, IN_PLACE), 1, &in_place))
         return false;
-    printed->us = printed_parse(field(csv, fields, TIME));
-    printed->algbw = printed_parse(field(csv, fields, ALGBW));
-    printed->busbw = printed_parse(field(csv, fields, BUSBW));
+    printed->us = printed_parse(column_field(csv, fields, TIME));
+    printed->algbw = printed_parse(column_field(csv, fields, ALGBW));
+    printed->busbw = printed_parse(column_field(csv, fields, BUSBW));
     row->nodes = (uint32_t)nodes;
     row->gpus = (uint32_t)gpus;
     row->bytes = printed->bytes;

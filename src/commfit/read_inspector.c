@@ -32,7 +32,7 @@ static double number_of(const cJSON *object, const char *key)
 
 /* Nodes and GPUs of a communicator. Returns false where the ranks do not
  * divide, or are too few or too many. */
-static bool place(double ranks, double nodes, struct bench_row *row)
+static bool row_place(double ranks, double nodes, struct bench_row *row)
 {
     if (!(ranks >= 2 && ranks <= RANKS_MAX && nodes >= 1 && nodes <= ranks) ||
         fmod(ranks, nodes) != 0)
@@ -108,7 +108,7 @@ static int read_object(struct bench *b, const cJSON *root, const char *source,
         bench_drop(b, BENCH_UNKNOWN, source, number, name);
         return 0;
     }
-    if (!place(ranks, number_of(header, "nnodes"), &row)) {
+    if (!row_place(ranks, number_of(header, "nnodes"), &row)) {
         bench_drop(b, ranks == 1 ? BENCH_ONE_RANK : BENCH_WORLD, source, number,
                    name);
         return 0;
@@ -250,7 +250,7 @@ static int add_metrics(struct bench *b, const struct metric *time,
     }
     if (!label_of(time->labels, "nranks", ranks_text, sizeof ranks_text) ||
         !label_of(time->labels, "n_nodes", nodes_text, sizeof nodes_text) ||
-        !place(strtod(ranks_text, NULL), strtod(nodes_text, NULL), &row)) {
+        !row_place(strtod(ranks_text, NULL), strtod(nodes_text, NULL), &row)) {
         bench_drop(b, BENCH_WORLD, lines->source, lines->number, name);
         return 0;
     }
@@ -266,8 +266,8 @@ static int add_metrics(struct bench *b, const struct metric *time,
 }
 
 /* The line with NEW's labels that waits for it; NULL: none. */
-static struct metric *partner(struct metric *waiting, size_t count,
-                              const struct metric *new)
+static struct metric *metric_partner(struct metric *waiting, size_t count,
+                                     const struct metric *new)
 {
     for (size_t i = 0; i < count; i++)
         if (waiting[i].is_time != new->is_time &&
@@ -286,7 +286,7 @@ int read_inspector_text(struct bench *b, struct lines *lines, struct err *err)
     while (!rc && lines_next(lines)) {
         if (!parse_metric(lines->text, &new))
             continue;
-        struct metric *other = partner(waiting, count, &new);
+        struct metric *other = metric_partner(waiting, count, &new);
         if (!other) {
             if (count == WAITING) /* the oldest has no partner */
                 memmove(waiting, waiting + 1, --count * sizeof *waiting);

@@ -98,7 +98,7 @@ static int regression_solve(const struct rows *rows,
 }
 
 /* Predicted over measured. */
-static double ratio(const double *features, const double *terms)
+static double predict_ratio(const double *features, const double *terms)
 {
     double sum = 0;
 
@@ -107,8 +107,8 @@ static double ratio(const double *features, const double *terms)
     return sum;
 }
 
-static double validate(const struct rows *rows, const double *scales,
-                       double ridge)
+static double validate_rows(const struct rows *rows, const double *scales,
+                            double ridge)
 {
     double error = 0, terms[FIT_TERMS];
 
@@ -116,7 +116,7 @@ static double validate(const struct rows *rows, const double *scales,
         if (regression_solve(rows, scales, fold, ridge, terms))
             return INFINITY;
         for (size_t i = (size_t)fold; i < rows->count; i += FOLDS)
-            error += fmin(fabs(ratio(rows->features[i], terms) - 1), 1);
+            error += fmin(fabs(predict_ratio(rows->features[i], terms) - 1), 1);
     }
     return error;
 }
@@ -145,7 +145,7 @@ void regression_fit(const struct series_family *s, const struct fit *fit,
     if (rows.count >= MIN_ROWS) {
         column_scales(&rows, scales);
         for (size_t i = 0; i < RIDGES; i++) {
-            double error = validate(&rows, scales, ridges[i]);
+            double error = validate_rows(&rows, scales, ridges[i]);
 
             if (error < least) {
                 least = error;

@@ -42,7 +42,7 @@ struct trained {
     struct baselines *baselines; /* one a family of SET */
 };
 
-static int train(struct trained *t, struct err *err)
+static int train_fit(struct trained *t, struct err *err)
 {
     if (model_fit(&t->set, &t->fit, err)) {
         series_fini(&t->set);
@@ -61,8 +61,8 @@ static void trained_fini(struct trained *t)
     series_fini(&t->set);
 }
 
-static double predict(const struct fit *fit, struct score_row *row,
-                      enum fit_model model, double quantile)
+static double predict_row(const struct fit *fit, struct score_row *row,
+                          enum fit_model model, double quantile)
 {
     struct cost_nccl_answer answer;
     const struct cost_nccl_query query = {
@@ -110,8 +110,8 @@ static double between_sizes(const struct series *s, double bytes, int place)
 }
 
 /* Log-log between the node counts of F; beyond, along the last two. */
-static double interpolate(const struct series_family *f,
-                          const struct score_row *row)
+static double interpolate_row(const struct series_family *f,
+                              const struct score_row *row)
 {
     uint32_t i = 0;
 
@@ -143,12 +143,12 @@ static void predict_all(const struct trained *t, struct score_row *row)
     if (!f)
         return;
     for (int who = SCORE_FIT; who <= SCORE_REGRESSION; who++)
-        row->predicted[who] = predict(&t->fit, row, models[who], 0);
+        row->predicted[who] = predict_row(&t->fit, row, models[who], 0);
     for (int b = 0; b < BASELINE_COUNT; b++)
         row->predicted[SCORE_ALPHA_BETA + b] =
             baseline_us(&t->baselines[i], (enum baseline)b, row->bytes,
                         (double)row->nodes * row->gpus);
-    row->predicted[SCORE_INTERPOLATION] = interpolate(f, row);
+    row->predicted[SCORE_INTERPOLATION] = interpolate_row(f, row);
 }
 
 static void add_row(struct scores *scores, const struct trained *t,
@@ -235,7 +235,7 @@ static void run_cut(const struct series_set *set, const struct cut *cut,
 
     series_copy(set, leave_out, cut, &t.set);
     series_clean(&t.set, NULL);
-    if (train(&t, &ignored)) /* too little is left: nothing to score */
+    if (train_fit(&t, &ignored)) /* too little is left: nothing to score */
         return;
     for (uint32_t i = 0; i < set->count; i++)
         for (uint32_t j = 0; j < set->families[i].count; j++) {
@@ -307,7 +307,7 @@ void score_held_out(const struct series_set *set, struct scores *scores)
     series_copy(set, cuts_nothing, NULL, &whole);
     series_copy(set, cuts_nothing, NULL, &t.set);
     series_clean(&t.set, NULL);
-    bool trained = !train(&t, &ignored);
+    bool trained = !train_fit(&t, &ignored);
     if (trained)
         remember_curves(&whole, &t.fit);
     run_cut(&whole, &nothing, scores);
@@ -355,7 +355,7 @@ static void eval_point(struct bench_point *p, const struct fit *fit,
         row.predicted[who] = NAN;
     for (int model = 0; model < FIT_MODEL_COUNT; model++)
         row.predicted[SCORE_FIT + model] =
-            predict(fit, &row, (enum fit_model)model, quantile);
+            predict_row(fit, &row, (enum fit_model)model, quantile);
     if (quantile > 0) {
         bench_sort_values(p->us, p->kept);
         add_eval(scores, &row, quantile_of(p->us, p->kept, quantile));
@@ -373,7 +373,8 @@ void score_eval(const struct bench *b, const struct fit *fit, double quantile,
         eval_point(&b->points[i], fit, quantile, scores);
 }
 
-static bool passes(const struct score_row *row, const struct score_filter *f)
+static bool row_passes(const struct score_row *row,
+                       const struct score_filter *f)
 {
     return row->held == f->held &&
            (!f->by_family || (row->coll == f->coll && row->gpus == f->gpus)) &&
@@ -396,7 +397,7 @@ struct score_summary score_sum(const struct scores *scores,
         const struct score_row *row = &scores->rows[i];
         double left = row->predicted[who] - row->us;
 
-        if (!passes(row, filter) || isnan(left))
+        if (!row_passes(row, filter) || isnan(left))
             continue;
         double error = fabs(left) / row->us;
         logs[s.count] = fabs(log(row->predicted[who] / row->us));

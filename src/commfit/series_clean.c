@@ -24,8 +24,8 @@ static double between_us(const struct series_point *a,
     return a->us[place] + w * (b->us[place] - a->us[place]);
 }
 
-static void note(struct outliers *list, const struct series *s, uint32_t i,
-                 int place, double expected_us)
+static void note_outlier(struct outliers *list, const struct series *s,
+                         uint32_t i, int place, double expected_us)
 {
     if (!list)
         return;
@@ -72,7 +72,7 @@ static void clean_pairs(struct series *s, struct outliers *list)
         int odd =
             fabs(log(p->raw_us[1]) - around) > fabs(log(p->raw_us[0]) - around);
         p->us[odd] = p->raw_us[!odd];
-        note(list, s, i, odd, p->us[odd]);
+        note_outlier(list, s, i, odd, p->us[odd]);
     }
 }
 
@@ -86,7 +86,7 @@ static void clean_spikes(struct series *s, struct outliers *list)
             if (p->us[place] < SPIKE_RATIO * expected)
                 continue;
             p->us[place] = expected;
-            note(list, s, i, place, expected);
+            note_outlier(list, s, i, place, expected);
         }
 }
 
@@ -94,7 +94,7 @@ static void clean_spikes(struct series *s, struct outliers *list)
  * do so: NCCL changes its protocol there. */
 #define FALL 1.03
 
-static bool falls(const struct series_point *p)
+static bool point_falls(const struct series_point *p)
 {
     return p[0].measured[0] && p[0].measured[1] && p[1].measured[0] &&
            p[1].measured[1] && p[0].us[0] > FALL * p[1].us[0] &&
@@ -120,7 +120,7 @@ static void order_sizes(struct series *s, int place)
     uint32_t count = 0, wall = 0; /* runs before WALL stay as they are */
 
     for (uint32_t i = 0; i < s->count; i++) {
-        if (i && falls(&s->points[i - 1]))
+        if (i && point_falls(&s->points[i - 1]))
             wall = count;
         runs[count++] = (struct run){i, 1, log(s->points[i].us[place])};
         while (count > wall + 1 &&

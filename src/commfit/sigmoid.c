@@ -40,25 +40,25 @@ struct problem {
     double start[PARAMETERS];
 };
 
-static double logistic(double x)
+static double logistic_of(double x)
 {
     return 1 / (1 + exp(-x));
 }
 
-static double logit(double p)
+static double logit_of(double p)
 {
     return log(p / (1 - p));
 }
 
-static double clamp(double x, double low, double high)
+static double clamp_between(double x, double low, double high)
 {
     return fmin(fmax(x, low), high);
 }
 
 /* exp, within what a time in us or a bandwidth in GB/s may be. */
-static double positive(double x)
+static double make_positive(double x)
 {
-    return exp(clamp(x, -20, 20));
+    return exp(clamp_between(x, -20, 20));
 }
 
 static size_t free_count(const struct problem *p)
@@ -67,19 +67,20 @@ static size_t free_count(const struct problem *p)
 }
 
 /* From GSL's vector: base [limit steepness midpoint] [latency]. */
-static struct fit_sigmoid unpack(const struct problem *p, const gsl_vector *x)
+static struct fit_sigmoid unpack_sigmoid(const struct problem *p,
+                                         const gsl_vector *x)
 {
     struct fit_sigmoid s = {.steepness = 1};
 
-    s.base_gbps = positive(gsl_vector_get(x, 0));
+    s.base_gbps = make_positive(gsl_vector_get(x, 0));
     if (!p->constant) {
-        s.limit_gbps = positive(gsl_vector_get(x, 1));
-        s.steepness = STEEPNESS * logistic(gsl_vector_get(x, 2));
-        s.midpoint = MIDPOINT_MAX * logistic(gsl_vector_get(x, 3));
+        s.limit_gbps = make_positive(gsl_vector_get(x, 1));
+        s.steepness = STEEPNESS * logistic_of(gsl_vector_get(x, 2));
+        s.midpoint = MIDPOINT_MAX * logistic_of(gsl_vector_get(x, 3));
     }
     s.latency_us = p->keep_latency
                        ? p->latency_us
-                       : positive(gsl_vector_get(x, free_count(p) - 1));
+                       : make_positive(gsl_vector_get(x, free_count(p) - 1));
     return s;
 }
 
@@ -93,19 +94,19 @@ static double model_us(const struct sigmoid_point *p,
            p->sent_bytes / (1e3 * gbps);
 }
 
-static double residual(const struct sigmoid_point *p,
-                       const struct fit_sigmoid *s)
+static double point_residual(const struct sigmoid_point *p,
+                             const struct fit_sigmoid *s)
 {
     return log(fmax(model_us(p, s), FIT_MIN_US) / p->us);
 }
 
-static int residuals(const gsl_vector *x, void *arg, gsl_vector *f)
+static int all_residuals(const gsl_vector *x, void *arg, gsl_vector *f)
 {
     const struct problem *p = arg;
-    struct fit_sigmoid s = unpack(p, x);
+    struct fit_sigmoid s = unpack_sigmoid(p, x);
 
     for (uint32_t i = 0; i < p->count; i++)
-        gsl_vector_set(f, i, residual(&p->points[i], &s));
+        gsl_vector_set(f, i, point_residual(&p->points[i], &s));
     for (size_t i = 0; i < x->size; i++)
         gsl_vector_set(f, p->count + i,
                        TIE * (gsl_vector_get(x, i) - p->start[i]));
@@ -114,8 +115,8 @@ static int residuals(const gsl_vector *x, void *arg, gsl_vector *f)
 
 /* d us / d x of unpack's numbers, over us: the logarithm's slope. A bandwidth's
  * own slopes in order: log base, log limit, and the two logits. */
-static void slopes(const struct problem *p, const struct sigmoid_point *q,
-                   const struct fit_sigmoid *s, double row[PARAMETERS])
+static void point_slopes(const struct problem *p, const struct sigmoid_point *q,
+                         const struct fit_sigmoid *s, double row[PARAMETERS])
 {
     double distance = q->log_size - s->midpoint;
     double rise = 1 / (1 + exp(-s->steepness * distance));
@@ -137,14 +138,14 @@ static void slopes(const struct problem *p, const struct sigmoid_point *q,
         row[free_count(p) - 1] = q->steps * s->latency_us / us;
 }
 
-static int jacobian(const gsl_vector *x, void *arg, gsl_matrix *j)
+static int all_slopes(const gsl_vector *x, void *arg, gsl_matrix *j)
 {
     const struct problem *p = arg;
-    struct fit_sigmoid s = unpack(p, x);
+    struct fit_sigmoid s = unpack_sigmoid(p, x);
     double row[PARAMETERS];
 
     for (uint32_t i = 0; i < p->count; i++) {
-        slopes(p, &p->points[i], &s, row);
+        point_slopes(p, &p->points[i], &s, row);
         for (size_t k = 0; k < x->size; k++)
             gsl_matrix_set(j, i, k, row[k]);
     }
@@ -155,11 +156,11 @@ static int jacobian(const gsl_vector *x, void *arg, gsl_matrix *j)
 }
 
 /* Cauchy's weights for what the last round left. */
-static void reweight(const struct problem *p, const struct fit_sigmoid *s,
-                     gsl_vector *weights)
+static void reweight_points(const struct problem *p,
+                            const struct fit_sigmoid *s, gsl_vector *weights)
 {
     for (uint32_t i = 0; i < p->count; i++) {
-        double r = s ? residual(&p->points[i], s) / CAUCHY : 0;
+        double r = s ? point_residual(&p->points[i], s) / CAUCHY : 0;
 
         gsl_vector_set(weights, i, 1 / (1 + r * r));
     }
@@ -168,12 +169,12 @@ static void reweight(const struct problem *p, const struct fit_sigmoid *s,
 }
 
 /* The robust loss that the rounds bring down; compares starts. */
-static double loss(const struct problem *p, const struct fit_sigmoid *s)
+static double sigmoid_loss(const struct problem *p, const struct fit_sigmoid *s)
 {
     double sum = 0;
 
     for (uint32_t i = 0; i < p->count; i++) {
-        double r = residual(&p->points[i], s) / CAUCHY;
+        double r = point_residual(&p->points[i], s) / CAUCHY;
 
         sum += log1p(r * r);
     }
@@ -190,13 +191,13 @@ static bool has_converged(int status, int info)
 }
 
 /* Runs from X, which is overwritten. Returns 0 or -1. */
-static int descend(struct problem *p, gsl_vector *x, struct fit_sigmoid *s)
+static int descend_from(struct problem *p, gsl_vector *x, struct fit_sigmoid *s)
 {
     gsl_multifit_nlinear_parameters options =
         gsl_multifit_nlinear_default_parameters();
     gsl_multifit_nlinear_fdf fdf = {
-        .f = residuals,
-        .df = jacobian,
+        .f = all_residuals,
+        .df = all_slopes,
         .n = p->count + x->size,
         .p = x->size,
         .params = p,
@@ -211,16 +212,17 @@ static int descend(struct problem *p, gsl_vector *x, struct fit_sigmoid *s)
 
     for (size_t i = 0; i < x->size; i++)
         p->start[i] = gsl_vector_get(x, i);
-    reweight(p, NULL, weights);
+    reweight_points(p, NULL, weights);
     for (int round = 0; round < ROUNDS; round++) {
         if (gsl_multifit_nlinear_winit(x, weights, &fdf, w))
             break;
         int status = gsl_multifit_nlinear_driver(
             ITERATIONS, TOLERANCE, TOLERANCE, 0, NULL, NULL, &info, w);
         gsl_vector_memcpy(x, gsl_multifit_nlinear_position(w));
-        *s = unpack(p, x);
-        rc = has_converged(status, info) && isfinite(loss(p, s)) ? 0 : -1;
-        reweight(p, s, weights);
+        *s = unpack_sigmoid(p, x);
+        rc = has_converged(status, info) && isfinite(sigmoid_loss(p, s)) ? 0
+                                                                         : -1;
+        reweight_points(p, s, weights);
     }
     gsl_vector_free(weights);
     gsl_multifit_nlinear_free(w);
@@ -262,8 +264,9 @@ static void start_at(const struct problem *p, const struct scale *s, int start,
         double middle = s->middle + starts[start].shift;
 
         gsl_vector_set(x, 1, log(s->fastest_gbps));
-        gsl_vector_set(x, 2, logit(starts[start].steepness / STEEPNESS));
-        gsl_vector_set(x, 3, logit(clamp(middle / MIDPOINT_MAX, 0.05, 0.95)));
+        gsl_vector_set(x, 2, logit_of(starts[start].steepness / STEEPNESS));
+        gsl_vector_set(
+            x, 3, logit_of(clamp_between(middle / MIDPOINT_MAX, 0.05, 0.95)));
     }
     if (!p->keep_latency)
         gsl_vector_set(x, free_count(p) - 1, log(0.8 * s->us));
@@ -275,12 +278,12 @@ static void start_from(const struct problem *p, const struct fit_sigmoid *s,
 {
     gsl_vector_set(x, 0, log(s->base_gbps));
     if (!p->constant) {
-        double k = clamp(s->steepness / STEEPNESS, 1e-6, 1 - 1e-6);
-        double m = clamp(s->midpoint / MIDPOINT_MAX, 1e-6, 1 - 1e-6);
+        double k = clamp_between(s->steepness / STEEPNESS, 1e-6, 1 - 1e-6);
+        double m = clamp_between(s->midpoint / MIDPOINT_MAX, 1e-6, 1 - 1e-6);
 
         gsl_vector_set(x, 1, log(fmax(s->limit_gbps, 1e-9)));
-        gsl_vector_set(x, 2, logit(k));
-        gsl_vector_set(x, 3, logit(m));
+        gsl_vector_set(x, 2, logit_of(k));
+        gsl_vector_set(x, 3, logit_of(m));
     }
     if (!p->keep_latency)
         gsl_vector_set(x, free_count(p) - 1, log(fmax(s->latency_us, 1e-6)));
@@ -300,8 +303,8 @@ static int sigmoid_solve(struct problem *p, struct fit_sigmoid *best)
             start_from(p, p->guess, x);
         else
             start_at(p, &scale, start, x);
-        if (!descend(p, x, &s) && loss(p, &s) < best_loss) {
-            best_loss = loss(p, &s);
+        if (!descend_from(p, x, &s) && sigmoid_loss(p, &s) < best_loss) {
+            best_loss = sigmoid_loss(p, &s);
             *best = s;
         }
     }
@@ -346,7 +349,7 @@ static uint32_t find_ends(const struct sigmoid_point *points, uint32_t count,
 
     for (uint32_t i = 0; i < count; i++) {
         x[i] = points[i].bytes;
-        left[i] = residual(&points[i], whole);
+        left[i] = point_residual(&points[i], whole);
     }
     pieces = breaks_find(x, left, count, pieces, PIECE_SIZES, ends);
     free(left);
@@ -431,9 +434,9 @@ static void add_errors(struct validation *v, const struct sigmoid_fit *fit,
 
 /* Errors of PIECES pieces over sizes left out; infinite where some fold does
  * not converge. */
-static struct validation validate(const struct sigmoid_point *points,
-                                  uint32_t count, uint32_t pieces,
-                                  const struct fit_sigmoid *guess)
+static struct validation validate_points(const struct sigmoid_point *points,
+                                         uint32_t count, uint32_t pieces,
+                                         const struct fit_sigmoid *guess)
 {
     struct sigmoid_point *kept = xcalloc(count, sizeof *kept);
     struct validation v = {0, 0, 0};
@@ -480,7 +483,7 @@ int sigmoid_fit(struct sigmoid_point *points, uint32_t count,
         return -1;
     fit->error = fit->half_error = fit->corrected_error = -1;
     if (sizes >= MIN_SIZES && max_pieces > 1) {
-        struct validation v = validate(points, count, 1, &whole);
+        struct validation v = validate_points(points, count, 1, &whole);
 
         take_errors(&v, fit);
     }
@@ -488,7 +491,7 @@ int sigmoid_fit(struct sigmoid_point *points, uint32_t count,
          pieces <= max_pieces && sizes >= pieces * (PIECE_SIZES + 1) &&
          fit->error > GOOD;
          pieces++) {
-        struct validation v = validate(points, count, pieces, &whole);
+        struct validation v = validate_points(points, count, pieces, &whole);
 
         if (v.plain < WORTH * fit->error) {
             take_errors(&v, fit);

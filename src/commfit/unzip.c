@@ -16,7 +16,7 @@ struct unzip {
     unsigned char in[CHUNK];
 };
 
-static bool refill(struct unzip *u)
+static bool refill_input(struct unzip *u)
 {
     if (u->stream.avail_in)
         return true;
@@ -39,7 +39,7 @@ static ssize_t unzip_read(void *cookie, char *to, size_t size)
     u->stream.avail_out = size < CHUNK ? (unsigned)size : CHUNK;
     unsigned room = u->stream.avail_out;
     while (u->stream.avail_out == room) {
-        if (!refill(u))
+        if (!refill_input(u))
             return ferror(u->raw) || !u->between ? fail_read() : 0;
         if (u->between && inflateReset(&u->stream) != Z_OK)
             return fail_read();

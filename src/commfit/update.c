@@ -87,7 +87,7 @@ static double left_of(const struct fit *fit, const struct bench_point *p,
     return cost_nccl(fit, &query, &answer) ? NAN : log(us / answer.us);
 }
 
-static double least(const struct bench_point *p)
+static double least_time(const struct bench_point *p)
 {
     double us = p->us[0];
 
@@ -110,7 +110,7 @@ static void take_point(const struct fit *fit, struct fit_family *f,
     uint32_t count = p->by_rank ? 1 : p->kept;
 
     for (uint32_t i = 0; i < count; i++) {
-        double left = left_of(fit, p, p->by_rank ? least(p) : p->us[i]);
+        double left = left_of(fit, p, p->by_rank ? least_time(p) : p->us[i]);
 
         if (!isnan(left))
             update_step(&f->update, (double)p->bytes, left);
@@ -125,7 +125,7 @@ static uint32_t score_point(const struct fit *fit, const struct bench_point *p,
     uint32_t count = p->by_rank ? 1 : p->kept, scored = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        double left = left_of(fit, p, p->by_rank ? least(p) : p->us[i]);
+        double left = left_of(fit, p, p->by_rank ? least_time(p) : p->us[i]);
 
         if (isnan(left))
             continue;
@@ -135,7 +135,7 @@ static uint32_t score_point(const struct fit *fit, const struct bench_point *p,
     return scored;
 }
 
-static bool belongs(const struct fit_family *f, const struct bench_point *p)
+static bool family_owns(const struct fit_family *f, const struct bench_point *p)
 {
     return p->coll == f->coll && p->gpus == f->gpus_per_node;
 }
@@ -147,13 +147,13 @@ static struct moved move_family(struct fit *fit, struct fit_family *f,
 
     /* The error before is that of the fit as it was, at all of them. */
     for (size_t i = 0; i < b->point_count; i++)
-        if (belongs(f, &b->points[i]))
+        if (family_owns(f, &b->points[i]))
             moved.count += score_point(fit, &b->points[i], &moved.before);
     for (size_t i = 0; i < b->point_count; i++)
-        if (belongs(f, &b->points[i]))
+        if (family_owns(f, &b->points[i]))
             take_point(fit, f, &b->points[i]);
     for (size_t i = 0; i < b->point_count; i++)
-        if (belongs(f, &b->points[i]))
+        if (family_owns(f, &b->points[i]))
             score_point(fit, &b->points[i], &moved.after);
     return moved;
 }

@@ -71,7 +71,7 @@ static double tensor_ratio(const struct gpu *gpu)
 
 /* How unlike two GPUs are: their generations, how much they compute for each
  * byte that they move, and their tensor cores. */
-static double distance(const struct gpu *a, const struct gpu *b)
+static double gpu_distance(const struct gpu *a, const struct gpu *b)
 {
     double generations =
         fabs((double)a->capability_major + a->capability_minor / 10.0 -
@@ -155,7 +155,7 @@ static size_t list_neighbours(const struct gpu *gpu, struct neighbour **list)
                 struct stat status = {.st_size = 0};
 
                 n.distance =
-                    is_same(gpu, &n.gpu) ? -1 : distance(gpu, &n.gpu);
+                    is_same(gpu, &n.gpu) ? -1 : gpu_distance(gpu, &n.gpu);
                 n.bytes = stat(n.path, &status) ? 0 : status.st_size;
                 xgrow(list, count, &capacity, sizeof **list);
                 (*list)[count++] = n;

@@ -69,7 +69,7 @@ static const char *list_after(const char *at, const char *end)
     return at < end && *at == '[' ? at : NULL;
 }
 
-static void cut(struct cost_lists *l, size_t from, size_t to)
+static void cut_list(struct cost_lists *l, size_t from, size_t to)
 {
     char number[24];
     int digits = snprintf(number, sizeof number, "%zu", l->count);
@@ -96,7 +96,7 @@ void cost_lists_cut(struct cost_lists *l, const char *text, size_t length)
         if (behind - at > 2 && is_key(at, behind) &&
             (list = list_after(behind, end)) &&
             (list_stop = list_end(list, end))) {
-            cut(l, (size_t)(list - text), (size_t)(list_stop - text));
+            cut_list(l, (size_t)(list - text), (size_t)(list_stop - text));
             behind = list_stop;
         }
         at = behind;

@@ -37,7 +37,7 @@ static double number_read(const cJSON *object, const char *key)
     return cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
 
-static uint32_t count(const cJSON *object, const char *key)
+static uint32_t read_count(const cJSON *object, const char *key)
 {
     double value = number_read(object, key);
 
@@ -120,7 +120,7 @@ static int read_curve(const struct reader *r, const cJSON *item,
 {
     const cJSON *knots = member_get(item, "knots");
 
-    curve->nodes = count(item, "nodes");
+    curve->nodes = read_count(item, "nodes");
     curve->bytes_min = number_read(item, "bytes_min");
     curve->bytes_max = number_read(item, "bytes_max");
     curve->form = knots ? FIT_CHAIN : FIT_SIGMOID;
@@ -198,7 +198,7 @@ static int read_update(const struct reader *r, const cJSON *item,
 
     if (!item)
         return 0;
-    to->count = count(item, "count");
+    to->count = read_count(item, "count");
     if (read_numbers(member_get(item, "shift"), to->shift, FIT_HATS) ||
         cJSON_GetArraySize(member_get(item, "covariance")) != FIT_HATS)
         return fit_fail(r, "update", "4 shifts and a 4 x 4 covariance");
@@ -253,7 +253,7 @@ static int read_family(const struct reader *r, const cJSON *item,
 
     if (!cJSON_IsString(coll) || fit_coll_find(coll->valuestring, &f->coll))
         return fit_fail(r, "collective", "a collective's name");
-    f->gpus_per_node = count(item, "gpus_per_node");
+    f->gpus_per_node = read_count(item, "gpus_per_node");
     f->errors = (struct fit_errors){
         .size_median = error_of(errors, "size_median"),
         .size_p95 = error_of(errors, "size_p95"),
@@ -330,7 +330,7 @@ static int read_machine(const struct reader *r, const cJSON *item,
     }
     fit->machine = (struct fit_machine){
         .link_gbps = number_read(item, "link_gbps"),
-        .rack_gpus = count(item, "rack_gpus"),
+        .rack_gpus = read_count(item, "rack_gpus"),
         .nvls = cJSON_IsTrue(member_get(item, "nvls")),
     };
     if (!(fit->machine.link_gbps >= 0 && fit->machine.link_gbps < 1e6))

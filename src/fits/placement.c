@@ -14,7 +14,7 @@
 #define NO_GPU    UINT32_MAX /* the next one of the node that is free */
 
 /* Each node gets every COUNT-th rank. */
-static void deal(struct placement *p, uint32_t world)
+static void deal_ranks(struct placement *p, uint32_t world)
 {
     uint32_t nodes = (world + p->width - 1) / p->width;
 
@@ -160,7 +160,7 @@ int placement_make(struct placement *p, const char *text, uint32_t world,
     if (!text || !strcmp(text, "block") || !world)
         return 0;
     if (!strcmp(text, "round-robin")) {
-        deal(p, world);
+        deal_ranks(p, world);
         return 0;
     }
     if (!file_read(p, text, world, err))

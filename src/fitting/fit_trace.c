@@ -74,9 +74,9 @@ static struct fit_measured measured_of(const struct time *times, size_t count)
 }
 
 static struct fit_measured *
-measure(const struct trace_ops *ops,
-        uint64_t (*key)(const struct trace_ops *ops, size_t i), bool of_op,
-        size_t *count)
+measure_ops(const struct trace_ops *ops,
+            uint64_t (*key)(const struct trace_ops *ops, size_t i), bool of_op,
+            size_t *count)
 {
     struct time *times = xcalloc(ops->count + 1, sizeof *times);
     struct fit_measured *list = xcalloc(ops->count + 1, sizeof *list);
@@ -208,8 +208,8 @@ void fit_trace_run(struct fit_trace *fit, const struct trace_ops *ops,
 {
     *fit = (struct fit_trace){.ops = ops};
     snprintf(fit->gpu, sizeof fit->gpu, "%s", gpu);
-    fit->launches = measure(ops, launch_key, false, &fit->launch_count);
-    fit->products = measure(ops, product_key, true, &fit->product_count);
+    fit->launches = measure_ops(ops, launch_key, false, &fit->launch_count);
+    fit->products = measure_ops(ops, product_key, true, &fit->product_count);
     uint32_t *jobs = find_jobs(fit);
     struct ratios known = ratios_make(fit, true, jobs, limits, image);
     struct ratios others = ratios_make(fit, false, jobs, limits, image);

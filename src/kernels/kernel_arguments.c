@@ -30,8 +30,8 @@ static uint32_t type_number(const struct cxx_name *type)
     return 0;
 }
 
-static void set(struct work_kernel *kernel, enum kernel_arguments arguments,
-                uint32_t count)
+static void set_argument(struct work_kernel *kernel,
+                         enum kernel_arguments arguments, uint32_t count)
 {
     kernel->arguments = (uint8_t)arguments;
     kernel->count = (uint8_t)count;
@@ -52,8 +52,8 @@ static void read_loop(const struct cxx_name *name, struct work_kernel *kernel)
         return;
     bool casts = tensors <= CASTS_MAX &&
                  parameter_find(name, "LoadWithCast", &type);
-    set(kernel, casts ? KERNEL_ARGUMENTS_CASTS : KERNEL_ARGUMENTS_LOOP,
-        tensors);
+    set_argument(kernel, casts ? KERNEL_ARGUMENTS_CASTS : KERNEL_ARGUMENTS_LOOP,
+                 tensors);
 }
 
 /* MultiTensorApply.cuh's lists of tensors, which others' kernels have too. */
@@ -78,9 +78,9 @@ static void read_lists(struct cxx_text whole, const struct cxx_name *name,
         if (!depth || depth > LISTS_MAX)
             return;
         if (is_own && (i != 2 || cxx_is(type.arguments.part[0], "float")))
-            set(kernel, kinds[i].arguments, depth);
+            set_argument(kernel, kinds[i].arguments, depth);
         else if (!i)
-            set(kernel, KERNEL_ARGUMENTS_LISTS_FOREIGN, depth);
+            set_argument(kernel, KERNEL_ARGUMENTS_LISTS_FOREIGN, depth);
         return;
     }
 }
@@ -91,7 +91,7 @@ static void read_cat(struct work_kernel *kernel)
     const int32_t *n = kernel->numbers;
 
     if ((n[1] == 64 && n[2] == 64) || (n[1] == 128 && n[2] == 1))
-        set(kernel, KERNEL_ARGUMENTS_CAT, (uint32_t)n[1]);
+        set_argument(kernel, KERNEL_ARGUMENTS_CAT, (uint32_t)n[1]);
 }
 
 void kernel_arguments_read(struct cxx_text whole, const struct cxx_name *name,
@@ -107,7 +107,7 @@ void kernel_arguments_read(struct cxx_text whole, const struct cxx_name *name,
         break;
     case KERNEL_ARGUMENTS_STRIDED:
         if (cxx_find(whole, "gpu_kernel_impl"))
-            set(kernel, KERNEL_ARGUMENTS_STRIDED, 0);
+            set_argument(kernel, KERNEL_ARGUMENTS_STRIDED, 0);
         break;
     case KERNEL_ARGUMENTS_LISTS:
         read_lists(whole, name, kernel);
@@ -118,11 +118,11 @@ void kernel_arguments_read(struct cxx_text whole, const struct cxx_name *name,
     case KERNEL_ARGUMENTS_REDUCTION:
     case KERNEL_ARGUMENTS_FLASH: /* templates: another's may have the name */
         if (name->arguments.count)
-            set(kernel, row->arguments, 0);
+            set_argument(kernel, row->arguments, 0);
         break;
     default:
-        set(kernel, row->arguments, 0);
+        set_argument(kernel, row->arguments, 0);
     }
     if (!kernel->arguments && kernel->size_count && kernel_is_described(kernel))
-        set(kernel, KERNEL_ARGUMENTS_SIZES, 0);
+        set_argument(kernel, KERNEL_ARGUMENTS_SIZES, 0);
 }

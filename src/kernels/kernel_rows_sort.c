@@ -42,8 +42,8 @@ static void read_segments(const struct cxx_name *name,
     kernel->type_bytes[0] = (uint8_t)((key ? key : 8) + value);
 }
 
-static bool moved(struct work *work, uint64_t elements, double read,
-                  double written)
+static bool set_moved(struct work *work, uint64_t elements, double read,
+                      double written)
 {
     work->elements = elements;
     work->flops = (double)elements;
@@ -70,14 +70,15 @@ static bool in_place(const struct work_kernel *kernel,
     if (!has_sizes(launch, w[1], w[2]))
         return false;
     uint64_t elements = w[1] * w[2];
-    return moved(work, elements, pair * (double)elements,
-                 pair * (double)elements);
+    return set_moved(work, elements, pair * (double)elements,
+                     pair * (double)elements);
 }
 
 /* sort_postprocess_kernel(in, out, index, pairs, rows, columns): gathers the
  * values by pairs of segment and index. */
-static bool postprocess(const struct work_kernel *kernel,
-                        const struct work_launch *launch, struct work *work)
+static bool work_of_postprocess(const struct work_kernel *kernel,
+                                const struct work_launch *launch,
+                                struct work *work)
 {
     const uint64_t *w = launch->words;
     double bytes = kernel->type_bytes[0] + INDEX_BYTES;
@@ -85,22 +86,22 @@ static bool postprocess(const struct work_kernel *kernel,
     if (!has_sizes(launch, w[0], w[1]))
         return false;
     uint64_t elements = w[0] * w[1];
-    return moved(work, elements, bytes * (double)elements,
-                 bytes * (double)elements);
+    return set_moved(work, elements, bytes * (double)elements,
+                     bytes * (double)elements);
 }
 
 /* gatherTopK(input, columns, k, largest, rows, ...), of one block a row and of
  * several: values and indices. */
-static bool gather(const struct work_kernel *kernel,
-                   const struct work_launch *launch, struct work *work)
+static bool work_of_gather(const struct work_kernel *kernel,
+                           const struct work_launch *launch, struct work *work)
 {
     const uint64_t *w = launch->words;
     double bytes = kernel->type_bytes[0];
 
     if (!has_sizes(launch, w[1], w[3]) || w[2] > w[1])
         return false;
-    return moved(work, w[1] * w[3], bytes * (double)w[1] * (double)w[3],
-                 (bytes + INDEX_BYTES) * (double)w[2] * (double)w[3]);
+    return set_moved(work, w[1] * w[3], bytes * (double)w[1] * (double)w[3],
+                     (bytes + INDEX_BYTES) * (double)w[2] * (double)w[3]);
 }
 
 /* A digit has 8 bits; blocks count in 16 bits, rows in 32. */
@@ -114,9 +115,9 @@ static bool sum_digits(const struct work_kernel *kernel,
 
     (void)kernel;
     return has_sizes(launch, rows, blocks) &&
-           moved(work, DIGITS * rows * blocks,
-                 2.0 * DIGITS * (double)rows * (double)blocks,
-                 4.0 * DIGITS * (double)rows);
+           set_moved(work, DIGITS * rows * blocks,
+                     2.0 * DIGITS * (double)rows * (double)blocks,
+                     4.0 * DIGITS * (double)rows);
 }
 
 #define PASSES .family = WORK_SORT, .sort = WORK_SORT_PASSES
@@ -206,13 +207,13 @@ const struct kernel_row kernel_rows_sort[] = {
      .form = {ELEMENTS(0), .columns = WORK_ONE, .bytes = 8, .written = 1}},
     {.base = "sort_postprocess_kernel",
      .family = WORK_INDEX,
-     .describe = postprocess},
+     .describe = work_of_postprocess},
 
     /* TensorTopK.cu: sbtopk, mbtopk */
     {.base = "gatherTopK",
      SELECT,
      .host = KERNEL_HOST_TOPK,
-     .describe = gather},
+     .describe = work_of_gather},
     {.base = "computeBlockDigitCounts", /* input, columns, ks, rows, ... */
      SELECT,
      .form = {.rows = {WORK_WORD_2}, .columns = WORK_WORD_1, .read = 1}},

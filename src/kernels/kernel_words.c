@@ -188,7 +188,7 @@ static bool next_word(const char **at, char *out, size_t size)
     }
 }
 
-static void tidy(const char *identifier, char *out, size_t size)
+static void tidy_identifier(const char *identifier, char *out, size_t size)
 {
     size_t length;
 
@@ -253,7 +253,7 @@ void kernel_words(const char *mangled, char *out, size_t size)
     while (plain ? next_word(&at, identifier, sizeof identifier)
                  : next_identifier(&at, identifier, sizeof identifier)) {
         if (!is_generic(identifier)) {
-            tidy(identifier, out, size);
+            tidy_identifier(identifier, out, size);
             return;
         }
         snprintf(out, size, "%s", identifier);

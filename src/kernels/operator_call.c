@@ -27,18 +27,18 @@ static const struct product {
     {"aten::mv", 0, false},       {"aten::dot", 0, false},
 };
 
-static bool has(const char *text, const char *word)
+static bool has_word(const char *text, const char *word)
 {
     return strstr(text, word) != NULL;
 }
 
 static bool is_tf32(const char *kernel)
 {
-    return has(kernel, "tf32") || has(kernel, "1688");
+    return has_word(kernel, "tf32") || has_word(kernel, "1688");
 }
 
 /* fp32 operands: a kernel's name says whether tensor cores take them. */
-static enum work_type arithmetic(uint8_t type, const struct asked *asked)
+static enum work_type arithmetic_of(uint8_t type, const struct asked *asked)
 {
     if (type == WORK_FP32 && (asked->progress->names_tf32 ||
                               is_tf32(asked->kernel)))
@@ -135,7 +135,7 @@ static bool describe_product(const struct operator_call *call,
         return false;
     gemm_layout(a, asked->kernel, g);
     work->family = WORK_GEMM;
-    work->type = arithmetic(a->type, asked);
+    work->type = arithmetic_of(a->type, asked);
     work->element_bytes = a->element_bytes;
     g->out_bytes = a->type == WORK_FP8 ? 2 : a->element_bytes;
     return g->m && g->k;
@@ -209,19 +209,19 @@ static void extents_set(const struct operator_call *call,
 /* Does the kernel NAME compute a filter's gradient? */
 static bool is_filter_gradient(const char *name)
 {
-    return has(name, "wgrad") || has(name, "Wgrad") ||
-           has(name, "conv2d_grad_weight");
+    return has_word(name, "wgrad") || has_word(name, "Wgrad") ||
+           has_word(name, "conv2d_grad_weight");
 }
 
 /* cuDNN's transposes, before the kernel that computes and behind it. */
 static bool is_transpose_before(const char *name)
 {
-    return has(name, "nchwToNhwc");
+    return has_word(name, "nchwToNhwc");
 }
 
 static bool is_transpose_behind(const char *name)
 {
-    return has(name, "nhwcToNchw");
+    return has_word(name, "nhwcToNchw");
 }
 
 /* The pass of a backward's next kernel, as PyTorch calls them: the input's
@@ -264,7 +264,7 @@ static bool describe_convolution(const struct operator_call *call,
     work->family = !c->backward ? WORK_CONVOLUTION_FORWARD
                    : *pass == OPERATOR_PASS_FIRST ? WORK_CONVOLUTION_DGRAD
                                                   : WORK_CONVOLUTION_WGRAD;
-    work->type = arithmetic(in->type, asked);
+    work->type = arithmetic_of(in->type, asked);
     work->element_bytes = in->element_bytes;
     return work->convolution.out_h && work->convolution.out_w &&
            work->convolution.groups;
@@ -416,7 +416,7 @@ static bool describe_recurrent(const struct operator_call *call,
     bool batch_first = operator_number(call, at + 4, 0, 0);
     work->family = WORK_OTHER;
     work->is_recurrent = true;
-    work->type = arithmetic(x->type, asked);
+    work->type = arithmetic_of(x->type, asked);
     work->element_bytes = x->element_bytes;
     if (backward && asked->progress->done[OPERATOR_PASS_FIRST])
         *pass = OPERATOR_PASS_SECOND;
@@ -466,9 +466,9 @@ static bool describe_compiled(const struct operator_call *call,
 
 /* --- all ------------------------------------------------------------------ */
 
-static bool describe(const struct operator_call *call,
-                     const struct asked *asked, struct work *work,
-                     enum operator_pass *pass)
+static bool describe_call(const struct operator_call *call,
+                          const struct asked *asked, struct work *work,
+                          enum operator_pass *pass)
 {
     const struct product *p = OPERATOR_ROW(products, call->name);
     const struct convolution *c = OPERATOR_ROW(convolutions, call->name);
@@ -489,7 +489,7 @@ void operator_note(struct operator_progress *progress, const char *kernel)
 {
     /* a sum behind a product, which has no name of its own */
     progress->names_filter |=
-        is_filter_gradient(kernel) && !has(kernel, "reduce_wgrad");
+        is_filter_gradient(kernel) && !has_word(kernel, "reduce_wgrad");
     progress->names_tf32 |= is_tf32(kernel);
 }
 
@@ -502,7 +502,7 @@ bool operator_call_work(const struct operator_call *call,
 
     const struct asked asked = {kernel, progress};
 
-    if (!describe(call, &asked, &made, &pass))
+    if (!describe_call(call, &asked, &made, &pass))
         return false;
     made.is_part = progress->done[pass];
     progress->done[pass] = true;

@@ -114,7 +114,7 @@ static uint32_t result_bytes(const struct operator_call *call)
     return most ? most : any;
 }
 
-static bool casts(const struct work_kernel *kernel)
+static bool kernel_casts(const struct work_kernel *kernel)
 {
     return kernel->arguments == KERNEL_ARGUMENTS_CASTS;
 }
@@ -126,7 +126,7 @@ static bool elementwise_words(const struct operator_call *call,
 {
     l->a = (uint64_t)loop_elements(call, kernel, l);
     l->b = kernel->operands;
-    if (casts(kernel) || !kernel->bytes[0]) {
+    if (kernel_casts(kernel) || !kernel->bytes[0]) {
         l->c = result_bytes(call);
         for (unsigned i = 0; i + 1 < kernel->operands && i < 7; i++) {
             const struct operator_argument *in = input_at(call, i);

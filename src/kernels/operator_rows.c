@@ -17,8 +17,8 @@ largest_of(const struct operator_call *call)
 }
 
 /* Widens SIZES, of D dimensions, by A where both go together. */
-static void broadcast(uint64_t *sizes, unsigned d,
-                      const struct operator_argument *a)
+static void broadcast_sizes(uint64_t *sizes, unsigned d,
+                            const struct operator_argument *a)
 {
     uint64_t made[OPERATOR_DIMENSIONS];
 
@@ -52,7 +52,7 @@ double operator_elements(const struct operator_call *call)
     memcpy(sizes + (d - most->dimensions), most->sizes,
            most->dimensions * sizeof *sizes);
     for (unsigned i = 0; i < call->count; i++)
-        broadcast(sizes, d, &call->arguments[i]);
+        broadcast_sizes(sizes, d, &call->arguments[i]);
     for (unsigned i = 0; i < d; i++)
         elements *= (double)sizes[i];
     return elements;
@@ -60,7 +60,7 @@ double operator_elements(const struct operator_call *call)
 
 /* --- rows and columns ----------------------------------------------------- */
 
-static bool begins(const char *text, const char *start)
+static bool begins_with(const char *text, const char *start)
 {
     return !strncmp(text, start, strlen(start));
 }
@@ -148,11 +148,11 @@ static bool index_extents(const struct operator_call *call,
                           struct operator_extents *e)
 {
     double indices = indices_of(call);
-    bool single = begins(call->name, "aten::gather") ||
-                  begins(call->name, "aten::scatter");
+    bool single = begins_with(call->name, "aten::gather") ||
+                  begins_with(call->name, "aten::scatter");
 
-    if (begins(call->name, "torchvision::nms") ||
-        begins(call->name, "aten::nll_loss")) {
+    if (begins_with(call->name, "torchvision::nms") ||
+        begins_with(call->name, "aten::nll_loss")) {
         *e = (struct operator_extents){most->sizes[0], 1};
         return true;
     }
@@ -172,7 +172,7 @@ static bool align_extents(const struct operator_call *call,
     const struct operator_argument *boxes = in + 1;
 
     *e = (struct operator_extents){(uint64_t)in->elements, 1};
-    if (begins(call->name, "torchvision::_roi_align_backward"))
+    if (begins_with(call->name, "torchvision::_roi_align_backward"))
         return e->rows > 0;
     if (call->count < 5 || in->dimensions != 4 || boxes->dimensions != 2 ||
         !call->arguments[3].number_count || !call->arguments[4].number_count)
@@ -196,7 +196,7 @@ static bool sort_extents(const struct operator_call *call,
     uint64_t columns = columns_of(call, most);
 
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (begins(call->name, own[i]))
+        if (begins_with(call->name, own[i]))
             indices = 0;
     *e = (struct operator_extents){(uint64_t)most->elements / columns,
                                    columns};
@@ -226,7 +226,8 @@ bool operator_extents(const struct operator_call *call,
     const struct operator_argument *most = largest_of(call);
     bool known;
 
-    if (begins(call->name, "torchvision::") && strstr(call->name, "roi_align"))
+    if (begins_with(call->name, "torchvision::") &&
+        strstr(call->name, "roi_align"))
         return align_extents(call, e);
     if (!most)
         return false;
@@ -267,8 +268,8 @@ static uint64_t extent_at(const struct operator_call *call, uint8_t at,
     return number ? number : other;
 }
 
-static uint64_t pooled(const struct operator_call *call,
-                       const struct planes *p, uint64_t in, unsigned i)
+static uint64_t pooled_size(const struct operator_call *call,
+                            const struct planes *p, uint64_t in, unsigned i)
 {
     uint64_t filter = extent_at(call, p->filter, i, 1);
     uint64_t stride = extent_at(call, p->stride, i, filter);
@@ -304,8 +305,8 @@ static bool plane_read(const struct operator_call *call,
         to->out_h = extent_at(call, p->sizes, 0, 0);
         to->out_w = extent_at(call, p->sizes, 1, 0);
     } else {
-        to->out_h = pooled(call, p, to->h, 0);
-        to->out_w = pooled(call, p, to->w, 1);
+        to->out_h = pooled_size(call, p, to->h, 0);
+        to->out_w = pooled_size(call, p, to->w, 1);
     }
     return to->h && to->w && to->out_h && to->out_w;
 }

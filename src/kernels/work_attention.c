@@ -104,7 +104,7 @@ void work_read_efficient(const struct cxx_name *name,
     kernel->type = (uint8_t)type;
 }
 
-static uint64_t low(uint64_t word)
+static uint64_t low_half(uint64_t word)
 {
     return word & UINT32_MAX;
 }
@@ -118,12 +118,12 @@ static bool shape_read(const struct work_kernel *kernel,
     if (launch->rule != TRACE_RULE_ATTENTION || !kernel->type_bytes[0])
         return false;
     *a = (struct work_attention_shape){
-        .batch = low(w[3]),
-        .heads = low(w[1]),
+        .batch = low_half(w[3]),
+        .heads = low_half(w[1]),
         .kv_heads = w[1] >> 32,
-        .queries = low(w[0]),
+        .queries = low_half(w[0]),
         .keys = w[0] >> 32,
-        .head_size = low(w[2]),
+        .head_size = low_half(w[2]),
         .value_size = w[2] >> 32,
         .padded_head_size = (uint32_t)kernel->numbers[HEAD_SIZE],
         .tile_q = (uint32_t)kernel->numbers[TILE_Q],

@@ -8,7 +8,7 @@
 
 typedef const struct trace_library_call call_record;
 
-static uint64_t whole(double count)
+static uint64_t whole_of(double count)
 {
     return (uint64_t)fmin(count, 1e18);
 }
@@ -42,7 +42,7 @@ static bool describe_fft(call_record *r, struct work *work)
     double inner = batch * spectrum * bytes;
     double outer = real ? batch * points * bytes / 2 : inner;
     bool forward = (int64_t)r->f < 0;
-    work->elements = whole(batch * points);
+    work->elements = whole_of(batch * points);
     work->flops = (real ? 2.5 : 5) * batch * points * log2(fmax(points, 2));
     work->read_bytes = (forward ? outer : inner) + (double)(rank - 1) * inner;
     work->written_bytes =
@@ -96,7 +96,7 @@ static bool describe_solver(const struct solver *s, call_record *r,
         return false;
     double flops = s->mnn * m * n * n + s->nnn * n * n * n +
                    s->nnk * n * n * k + s->mnk * m * n * k;
-    work->elements = whole(batch * m * n);
+    work->elements = whole_of(batch * m * n);
     work->flops = batch * fmax(flops, 0) * (complex ? 4 : 1);
     work->read_bytes = batch * work->element_bytes *
                        (s->matrix * m * n + s->side * n * k);
@@ -179,7 +179,7 @@ void work_recurrent_moves(struct work *work)
     double weights = shape->directions * gates * hidden * inputs;
 
     shape->type_bytes = work->element_bytes;
-    work->elements = whole(tokens * later);
+    work->elements = whole_of(tokens * later);
     work->flops = 2 * tokens * weights;
     work->read_bytes =
         work->element_bytes * (weights + tokens * (first + layers * later));
@@ -230,27 +230,27 @@ static enum work_pass pass_of(const char *name)
 
 /* -------------------------------------------------------------------------- */
 
-static bool begins(const char *text, const char *with)
+static bool begins_with(const char *text, const char *with)
 {
     return !strncmp(text, with, strlen(with));
 }
 
 static bool is_sparse_product(const char *name)
 {
-    return begins(name, "cusparseSpM") && !strchr(name, '_');
+    return begins_with(name, "cusparseSpM") && !strchr(name, '_');
 }
 
 bool work_math(const struct op *op, const char *name, struct work *work)
 {
     call_record *r = RECORD_OF(op, LIBRARY_CALL, library_call);
 
-    if (begins(name, "cufft"))
+    if (begins_with(name, "cufft"))
         return describe_fft(r, work);
     if (is_sparse_product(name) || !strcmp(name, "cusparseSDDMM"))
         return describe_sparse(r, work);
-    if (begins(name, "rnn "))
+    if (begins_with(name, "rnn "))
         return describe_recurrent(op, r, pass_of(name), work);
-    if (!begins(name, "cusolver") && !begins(name, "cublas"))
+    if (!begins_with(name, "cusolver") && !begins_with(name, "cublas"))
         return false;
     for (size_t i = 0; i < sizeof solvers / sizeof *solvers; i++)
         if (strstr(name, solvers[i].name))

@@ -26,7 +26,7 @@ enum {
     FLAG_BIAS = 1 << 7,
 };
 
-static uint64_t pair(uint64_t low, uint64_t high)
+static uint64_t pack_pair(uint64_t low, uint64_t high)
 {
     return (low & UINT32_MAX) | high << 32;
 }
@@ -36,7 +36,7 @@ static uint64_t low_of(uint64_t word)
     return word & UINT32_MAX;
 }
 
-static uint64_t four(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+static uint64_t pack_four(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
     const uint64_t mask = UINT16_MAX;
 
@@ -54,10 +54,10 @@ static uint64_t gemm_pack(const struct work *work, uint64_t w[])
 {
     const struct work_gemm *g = &work->gemm;
 
-    w[0] = pair(g->m, g->n);
-    w[1] = pair(g->k, g->batch);
-    w[2] = pair(g->lda, g->ldb);
-    w[3] = pair(g->ldc, g->alignment);
+    w[0] = pack_pair(g->m, g->n);
+    w[1] = pack_pair(g->k, g->batch);
+    w[2] = pack_pair(g->lda, g->ldb);
+    w[3] = pack_pair(g->ldc, g->alignment);
     return (g->transpose_a ? FLAG_TRANSPOSE_A : 0) |
            (g->transpose_b ? FLAG_TRANSPOSE_B : 0);
 }
@@ -91,10 +91,10 @@ static uint64_t attention_pack(const struct work *work, uint64_t w[])
 {
     const struct work_attention_shape *a = &work->attention;
 
-    w[0] = pair(a->queries, a->keys);
-    w[1] = pair(a->heads, a->kv_heads);
-    w[2] = pair(a->head_size, a->value_size);
-    w[3] = pair(a->batch, a->kernel);
+    w[0] = pack_pair(a->queries, a->keys);
+    w[1] = pack_pair(a->heads, a->kv_heads);
+    w[2] = pack_pair(a->head_size, a->value_size);
+    w[3] = pack_pair(a->batch, a->kernel);
     return (a->causal ? FLAG_CAUSAL : 0) | (a->dropout ? FLAG_DROPOUT : 0) |
            (a->bias ? FLAG_BIAS : 0);
 }
@@ -128,13 +128,13 @@ static uint64_t convolution_pack(const struct work *work, uint64_t w[])
 {
     const struct work_convolution *c = &work->convolution;
 
-    w[0] = pair(c->n, c->c);
-    w[1] = pair(c->h, c->w);
-    w[2] = pair(c->k, c->groups);
-    w[3] = pair(c->r, c->s);
-    w[4] = pair(c->out_h, c->out_w);
-    w[5] = four(c->stride_h, c->stride_w, c->pad_h, c->pad_w);
-    w[6] = four(c->dilation_h, c->dilation_w, c->d, c->t);
+    w[0] = pack_pair(c->n, c->c);
+    w[1] = pack_pair(c->h, c->w);
+    w[2] = pack_pair(c->k, c->groups);
+    w[3] = pack_pair(c->r, c->s);
+    w[4] = pack_pair(c->out_h, c->out_w);
+    w[5] = pack_four(c->stride_h, c->stride_w, c->pad_h, c->pad_w);
+    w[6] = pack_four(c->dilation_h, c->dilation_w, c->d, c->t);
     return c->layout == WORK_NHWC ? FLAG_NHWC : 0;
 }
 
@@ -176,10 +176,10 @@ static void recurrent_pack(const struct work *work, uint64_t w[])
 {
     const struct work_recurrent *r = &work->recurrent;
 
-    w[0] = pair(r->tokens, r->steps);
-    w[1] = pair(r->input, r->hidden);
-    w[2] = pair(r->layers, r->directions);
-    w[3] = pair(r->gates, r->pass);
+    w[0] = pack_pair(r->tokens, r->steps);
+    w[1] = pack_pair(r->input, r->hidden);
+    w[2] = pack_pair(r->layers, r->directions);
+    w[3] = pack_pair(r->gates, r->pass);
 }
 
 static bool recurrent_unpack(const uint64_t w[], struct work *work)
@@ -208,7 +208,7 @@ static void bytes_pack(const struct work *work, uint64_t w[])
     w[2] = work->rows.columns;
     w[3] = (uint64_t)work->read_bytes;
     w[4] = (uint64_t)work->written_bytes;
-    w[5] = pair(work->blocks, work->threads);
+    w[5] = pack_pair(work->blocks, work->threads);
 }
 
 static bool bytes_unpack(const uint64_t w[], struct work *work)

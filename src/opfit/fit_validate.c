@@ -139,7 +139,7 @@ static double hold_largest_out(const struct fit_class *c, enum cost_kind kind,
     return mean_percent(errors);
 }
 
-static double quantile(const double *sorted, size_t count, double q)
+static double quantile_of(const double *sorted, size_t count, double q)
 {
     return sorted[(size_t)(q * (double)(count - 1) + 0.5)];
 }
@@ -160,10 +160,10 @@ static void describe_errors(const struct errors *e, struct fit_errors *errors,
     qsort(signed_errors, n, sizeof *signed_errors, compare_doubles);
     qsort(sizes, n, sizeof *sizes, compare_doubles);
     if (n) {
-        errors->median = 100 * quantile(sizes, n, 0.5);
-        errors->bias = 100 * (exp(quantile(signed_errors, n, 0.5)) - 1);
-        *low = fmin(1, exp(-quantile(signed_errors, n, 0.9)));
-        *high = fmax(1, exp(-quantile(signed_errors, n, 0.1)));
+        errors->median = 100 * quantile_of(sizes, n, 0.5);
+        errors->bias = 100 * (exp(quantile_of(signed_errors, n, 0.5)) - 1);
+        *low = fmin(1, exp(-quantile_of(signed_errors, n, 0.9)));
+        *high = fmax(1, exp(-quantile_of(signed_errors, n, 0.1)));
     }
     free(signed_errors);
     free(sizes);

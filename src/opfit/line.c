@@ -39,7 +39,8 @@ static double mean_error(const gsl_vector *v, void *argument)
 }
 
 /* Improves START by a simplex of size STEP. */
-static double minimize(struct problem *p, const double *start, double step)
+static double minimize_problem(struct problem *p, const double *start,
+                               double step)
 {
     gsl_multimin_function f = {mean_error, p->count, p};
     gsl_vector *x = gsl_vector_alloc(p->count);
@@ -68,9 +69,9 @@ static void minimize_from(struct problem *p, const double (*starts)[8],
     double best = INFINITY;
 
     for (size_t i = 0; i < count; i++) {
-        double error = minimize(p, starts[i], 0.5);
+        double error = minimize_problem(p, starts[i], 0.5);
 
-        error = fmin(error, minimize(p, p->terms, 0.1));
+        error = fmin(error, minimize_problem(p, p->terms, 0.1));
         if (error < best) {
             best = error;
             for (size_t k = 0; k < p->count; k++)

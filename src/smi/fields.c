@@ -17,7 +17,8 @@ static bool number_write(nvmlReturn_t status, unsigned long long value,
     return true;
 }
 
-static bool word(nvmlReturn_t status, const char *text, char out[SMI_TEXT])
+static bool write_word(nvmlReturn_t status, const char *text,
+                       char out[SMI_TEXT])
 {
     if (status)
         return false;
@@ -77,7 +78,7 @@ static bool read_bus(nvmlDevice_t device, char out[SMI_TEXT])
     nvmlPciInfo_t pci = {.busId = ""};
 
     nvmlReturn_t status = smi_nvml.nvmlDeviceGetPciInfo_v3(device, &pci);
-    return word(status, pci.busId, out);
+    return write_word(status, pci.busId, out);
 }
 
 static bool read_capability(nvmlDevice_t device, char out[SMI_TEXT])
@@ -140,7 +141,8 @@ static bool read_temperature(nvmlDevice_t device, char out[SMI_TEXT])
     return number_write(status, celsius, out);
 }
 
-static bool watts(nvmlReturn_t status, unsigned milliwatts, char out[SMI_TEXT])
+static bool write_watts(nvmlReturn_t status, unsigned milliwatts,
+                        char out[SMI_TEXT])
 {
     if (status)
         return false;
@@ -154,7 +156,7 @@ static bool read_power(nvmlDevice_t device, char out[SMI_TEXT])
     unsigned milliwatts = 0;
 
     nvmlReturn_t status = smi_nvml.nvmlDeviceGetPowerUsage(device, &milliwatts);
-    return watts(status, milliwatts, out);
+    return write_watts(status, milliwatts, out);
 }
 
 static bool read_power_limit(nvmlDevice_t device, char out[SMI_TEXT])
@@ -163,7 +165,7 @@ static bool read_power_limit(nvmlDevice_t device, char out[SMI_TEXT])
 
     nvmlReturn_t status =
         smi_nvml.nvmlDeviceGetEnforcedPowerLimit(device, &milliwatts);
-    return watts(status, milliwatts, out);
+    return write_watts(status, milliwatts, out);
 }
 
 #define READ_CLOCK(name, call, type)                                           \
@@ -191,11 +193,11 @@ static bool read_state(nvmlDevice_t device, char out[SMI_TEXT])
 
 /* --- modes ---------------------------------------------------------------- */
 
-static bool enabled(nvmlReturn_t status, nvmlEnableState_t state,
-                    char out[SMI_TEXT])
+static bool write_enabled(nvmlReturn_t status, nvmlEnableState_t state,
+                          char out[SMI_TEXT])
 {
-    return word(status,
-                state == NVML_FEATURE_ENABLED ? "Enabled" : "Disabled", out);
+    return write_word(
+        status, state == NVML_FEATURE_ENABLED ? "Enabled" : "Disabled", out);
 }
 
 static bool read_persistence(nvmlDevice_t device, char out[SMI_TEXT])
@@ -203,7 +205,7 @@ static bool read_persistence(nvmlDevice_t device, char out[SMI_TEXT])
     nvmlEnableState_t state = NVML_FEATURE_DISABLED;
 
     nvmlReturn_t status = smi_nvml.nvmlDeviceGetPersistenceMode(device, &state);
-    return enabled(status, state, out);
+    return write_enabled(status, state, out);
 }
 
 static bool read_display(nvmlDevice_t device, char out[SMI_TEXT])
@@ -211,8 +213,7 @@ static bool read_display(nvmlDevice_t device, char out[SMI_TEXT])
     nvmlEnableState_t state = NVML_FEATURE_DISABLED;
 
     nvmlReturn_t status = smi_nvml.nvmlDeviceGetDisplayActive(device, &state);
-    return enabled(status, state,
-                   out);
+    return write_enabled(status, state, out);
 }
 
 static bool read_ecc(nvmlDevice_t device, char out[SMI_TEXT])
@@ -220,8 +221,7 @@ static bool read_ecc(nvmlDevice_t device, char out[SMI_TEXT])
     nvmlEnableState_t now = NVML_FEATURE_DISABLED, pending;
 
     nvmlReturn_t status = smi_nvml.nvmlDeviceGetEccMode(device, &now, &pending);
-    return enabled(status, now,
-                   out);
+    return write_enabled(status, now, out);
 }
 
 static bool read_compute_mode(nvmlDevice_t device, char out[SMI_TEXT])
@@ -229,10 +229,10 @@ static bool read_compute_mode(nvmlDevice_t device, char out[SMI_TEXT])
     nvmlComputeMode_t mode = NVML_COMPUTEMODE_DEFAULT;
 
     nvmlReturn_t status = smi_nvml.nvmlDeviceGetComputeMode(device, &mode);
-    return word(status,
-                mode == NVML_COMPUTEMODE_DEFAULT ? "Default"
-                                                 : "Exclusive_Process",
-                out);
+    return write_word(status,
+                      mode == NVML_COMPUTEMODE_DEFAULT ? "Default"
+                                                       : "Exclusive_Process",
+                      out);
 }
 
 static bool read_nothing(nvmlDevice_t device, char out[SMI_TEXT])

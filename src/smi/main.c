@@ -110,7 +110,7 @@ static void query_line(const struct wanted *w, nvmlDevice_t device)
     }
 }
 
-static void query(const struct wanted *w, const struct smi_gpus *gpus)
+static void query_gpus(const struct wanted *w, const struct smi_gpus *gpus)
 {
     if (w->header)
         query_line(w, NULL);
@@ -185,7 +185,7 @@ static int apps_line(const struct wanted *w, nvmlDevice_t device,
     return 0;
 }
 
-static int apps(const struct wanted *w, const struct smi_gpus *gpus)
+static int query_apps(const struct wanted *w, const struct smi_gpus *gpus)
 {
     nvmlProcessInfo_t all[64];
     int status = apps_line(w, NULL, NULL);
@@ -314,7 +314,7 @@ static int options_read(struct wanted *w, int argc, char **argv)
     return status;
 }
 
-static int show(const struct wanted *w)
+static int show_wanted(const struct wanted *w)
 {
     struct smi_gpus gpus;
 
@@ -324,9 +324,9 @@ static int show(const struct wanted *w)
         return 6;
     }
     if (w->gpu_fields)
-        query(w, &gpus);
+        query_gpus(w, &gpus);
     else if (w->process_fields)
-        return apps(w, &gpus);
+        return query_apps(w, &gpus);
     else if (w->list)
         smi_list(&gpus);
     else if (w->log)
@@ -350,7 +350,7 @@ int main(int argc, char **argv)
         return EXIT_DRIVER;
     }
     do {
-        status = show(&wanted);
+        status = show_wanted(&wanted);
         fflush(stdout);
         wanted.header = false;
         if (wanted.loop_ms)

@@ -5,14 +5,14 @@
 
 #include "smi/smi.h"
 
-static const char *value(const char *name, nvmlDevice_t device, bool unit,
-                         char out[SMI_TEXT + 16])
+static const char *value_text(const char *name, nvmlDevice_t device, bool unit,
+                              char out[SMI_TEXT + 16])
 {
     smi_field_text(smi_field_find(name, strlen(name)), device, unit, out);
     return out;
 }
 
-static void versions(char driver[SMI_TEXT], char cuda[SMI_TEXT])
+static void read_versions(char driver[SMI_TEXT], char cuda[SMI_TEXT])
 {
     int version = 0;
 
@@ -24,11 +24,11 @@ static void versions(char driver[SMI_TEXT], char cuda[SMI_TEXT])
 }
 
 /* "70W" of "70.00" */
-static void watts(const char *name, nvmlDevice_t device, char out[16])
+static void watts_text(const char *name, nvmlDevice_t device, char out[16])
 {
     char text[SMI_TEXT + 16];
 
-    value(name, device, false, text);
+    value_text(name, device, false, text);
     snprintf(out, 16, "%.*sW", (int)(strcspn(text, ".") % 8), text);
 }
 
@@ -38,31 +38,31 @@ static void row_readings(nvmlDevice_t device)
     char total[SMI_TEXT + 16], load[SMI_TEXT + 16], mode[SMI_TEXT + 16];
     char draw[16], limit[16], power[64], memory[64];
 
-    watts("power.draw", device, draw);
-    watts("power.limit", device, limit);
-    value("memory.used", device, false, used);
-    value("memory.total", device, false, total);
+    watts_text("power.draw", device, draw);
+    watts_text("power.limit", device, limit);
+    value_text("memory.used", device, false, used);
+    value_text("memory.total", device, false, total);
     snprintf(power, sizeof power, "%s / %5s", draw, limit);
     snprintf(memory, sizeof memory, "%.9sMiB / %6.9sMiB", used, total);
     printf("| N/A %4sC    %-4s %21s | %22s | %6s%% %12s |\n",
-           value("temperature.gpu", device, false, celsius),
-           value("pstate", device, false, state), power, memory,
-           value("utilization.gpu", device, false, load),
-           value("compute_mode", device, false, mode));
+           value_text("temperature.gpu", device, false, celsius),
+           value_text("pstate", device, false, state), power, memory,
+           value_text("utilization.gpu", device, false, load),
+           value_text("compute_mode", device, false, mode));
 }
 
-static void row(nvmlDevice_t device)
+static void show_row(nvmlDevice_t device)
 {
     char index[SMI_TEXT + 16], name[SMI_TEXT + 16], bus[SMI_TEXT + 16];
     char persistence[SMI_TEXT + 16], ecc[SMI_TEXT + 16];
 
-    value("persistence_mode", device, false, persistence);
-    value("ecc.mode.current", device, false, ecc);
+    value_text("persistence_mode", device, false, persistence);
+    value_text("ecc.mode.current", device, false, ecc);
     printf("| %3s  %-26.26s %7s | %18.18s Off | %20s |\n",
-           value("index", device, false, index),
-           value("name", device, false, name),
+           value_text("index", device, false, index),
+           value_text("name", device, false, name),
            strcmp(persistence, "Enabled") ? "Off" : "On",
-           value("pci.bus_id", device, false, bus),
+           value_text("pci.bus_id", device, false, bus),
            strcmp(ecc, "Enabled") ? "N/A" : "0");
     row_readings(device);
     printf("| %39s | %22s | %20s |\n"
@@ -71,7 +71,7 @@ static void row(nvmlDevice_t device)
            "", "", "N/A");
 }
 
-static bool processes(nvmlDevice_t device)
+static bool show_processes(nvmlDevice_t device)
 {
     nvmlProcessInfo_t all[64];
     unsigned count = 64;
@@ -83,7 +83,7 @@ static bool processes(nvmlDevice_t device)
         if (smi_nvml.nvmlSystemGetProcessName(all[i].pid, name, sizeof name))
             strcpy(name, "-");
         printf("| %4s   N/A  N/A %16u      C   %-34.34s %8lluMiB |\n",
-               value("index", device, false, index), all[i].pid, name,
+               value_text("index", device, false, index), all[i].pid, name,
                all[i].usedGpuMemory >> 20);
     }
     return count > 0;
@@ -95,7 +95,7 @@ void smi_table(const struct smi_gpus *gpus)
     bool any = false;
 
     smi_time(now);
-    versions(driver, cuda);
+    read_versions(driver, cuda);
     printf("%s       \n"
            "+-----------------------------------------------------------------"
            "------------------------+\n"
@@ -112,7 +112,7 @@ void smi_table(const struct smi_gpus *gpus)
            "+======================|\n",
            now, driver, driver, cuda);
     for (unsigned i = 0; i < gpus->count; i++)
-        row(gpus->all[i]);
+        show_row(gpus->all[i]);
     puts("\n"
          "+-------------------------------------------------------------------"
          "----------------------+\n"
@@ -125,7 +125,7 @@ void smi_table(const struct smi_gpus *gpus)
          "|==================================================================="
          "======================|");
     for (unsigned i = 0; i < gpus->count; i++)
-        any |= processes(gpus->all[i]);
+        any |= show_processes(gpus->all[i]);
     if (!any)
         puts("|  No running processes found                                  "
              "                           |");
@@ -139,9 +139,9 @@ void smi_list(const struct smi_gpus *gpus)
 
     for (unsigned i = 0; i < gpus->count; i++)
         printf("GPU %s: %s (UUID: %s)\n",
-               value("index", gpus->all[i], false, index),
-               value("name", gpus->all[i], false, name),
-               value("uuid", gpus->all[i], false, uuid));
+               value_text("index", gpus->all[i], false, index),
+               value_text("name", gpus->all[i], false, name),
+               value_text("uuid", gpus->all[i], false, uuid));
 }
 
 static void log_line(int indent, const char *label, const char *text)
@@ -154,7 +154,7 @@ static void log_gpu(nvmlDevice_t device)
     char text[SMI_TEXT + 16];
     const char *section = "";
 
-    printf("GPU %s\n", value("pci.bus_id", device, false, text));
+    printf("GPU %s\n", value_text("pci.bus_id", device, false, text));
     for (const struct smi_field *f = smi_fields; f->names; f++) {
         if (!f->section)
             continue;
@@ -173,7 +173,7 @@ void smi_log(const struct smi_gpus *gpus)
     char now[SMI_TEXT], driver[SMI_TEXT], cuda[SMI_TEXT], count[SMI_TEXT];
 
     smi_time(now);
-    versions(driver, cuda);
+    read_versions(driver, cuda);
     snprintf(count, sizeof count, "%u", gpus->count);
     puts("\n==============NVSMI LOG==============\n");
     log_line(0, "Timestamp", now);

@@ -98,8 +98,8 @@ static bool is_in_time(const struct delay *d, uint32_t step, uint64_t number)
 /* --- how much ------------------------------------------------------------- */
 
 /* In [-1, 1], of call NUMBER of entry WHICH on RANK. */
-static double noise(const struct delay *d, uint32_t which, uint32_t rank,
-                    uint64_t number)
+static double delay_noise(const struct delay *d, uint32_t which, uint32_t rank,
+                          uint64_t number)
 {
     uint64_t seed = random_at(random_at(d->seed, which), rank);
 
@@ -117,7 +117,7 @@ static double noise_most(const struct delay_state *s, uint32_t which,
     if (!(d->jitter > 0))
         return 0;
     for (; rank_next(d, s->ranks, rank, &rank); rank++)
-        most = fmax(most, noise(d, which, rank, number));
+        most = fmax(most, delay_noise(d, which, rank, number));
     return d->jitter * most;
 }
 

@@ -74,8 +74,8 @@ static uint64_t ask_all(struct memsim_delay_call *call,
 }
 
 /* The library's answer; where it crashes, none from then on. */
-static uint64_t ask(struct memsim_delay_call *call,
-                    const struct delay_ranks *ranks)
+static uint64_t ask_library(struct memsim_delay_call *call,
+                            const struct delay_ranks *ranks)
 {
     volatile uint64_t ns = 0;
 
@@ -120,7 +120,7 @@ int delay_library_open(const char *path, delay_function **function,
                        "--delay-lib: %s is for version %u of memsim_delay.h, "
                        "and this memsim has version %d; build it again",
                        path, *version, MEMSIM_DELAY_VERSION);
-    *function = ask;
+    *function = ask_library;
     return 0;
 }
 

@@ -23,7 +23,7 @@ static bool is_word(const struct piece *p, const char *word)
 
 /* What is before the first EQUALS of P, and what is behind; NULL text: no
  * EQUALS. */
-static struct piece split(const struct piece *p, struct piece *value)
+static struct piece split_piece(const struct piece *p, struct piece *value)
 {
     const char *equals = memchr(p->text, '=', p->length);
     size_t name = equals ? (size_t)(equals - p->text) : p->length;
@@ -96,7 +96,7 @@ static bool amount_read(const struct piece *p, struct delay *d)
 static int what_read(const struct piece *at, struct delay *d, struct err *err)
 {
     struct piece value;
-    const struct piece name = split(at, &value);
+    const struct piece name = split_piece(at, &value);
     const struct {
         const char *word;
         enum delay_kind kind;
@@ -201,7 +201,7 @@ static int entry_read(const struct piece *entry, struct delay *d,
     for (bool first = true; at; first = false) {
         const char *comma = memchr(at, ',', (size_t)(end - at));
         struct piece value, p = {at, (size_t)((comma ? comma : end) - at)};
-        const struct piece name = split(&p, &value);
+        const struct piece name = split_piece(&p, &value);
         at = comma ? comma + 1 : NULL;
         if (first && what_read(&p, d, err))
             return -1;

@@ -146,8 +146,8 @@ struct opened {
 };
 
 /* COUNT things of SIZE bytes AT; NULL: they are not all in the image. */
-static void *inside(const struct opened *o, uint64_t at, uint64_t count,
-                    uint64_t size)
+static void *image_at(const struct opened *o, uint64_t at, uint64_t count,
+                      uint64_t size)
 {
     if (at % ALIGN || at > o->bytes || !count || count > MANY ||
         count * size > o->bytes - at)
@@ -163,11 +163,11 @@ static uint64_t as_offset(const void *pointer)
 static int open_family(const struct opened *o, struct fit_family *f)
 {
     f->curves =
-        inside(o, as_offset(f->curves), f->curve_count, sizeof *f->curves);
+        image_at(o, as_offset(f->curves), f->curve_count, sizeof *f->curves);
     for (uint32_t i = 0; f->curves && i < f->curve_count; i++) {
         struct fit_curve *c = &f->curves[i];
-        c->knots = c->knot_count ? inside(o, as_offset(c->knots),
-                                          c->knot_count, sizeof *c->knots)
+        c->knots = c->knot_count ? image_at(o, as_offset(c->knots),
+                                            c->knot_count, sizeof *c->knots)
                                  : NULL;
         if (c->knot_count && !c->knots)
             return -1;
@@ -178,13 +178,13 @@ static int open_family(const struct opened *o, struct fit_family *f)
 static const char *open_cluster(const struct opened *o, uint64_t at,
                                 struct price_options *price)
 {
-    struct cluster *cluster = inside(o, at, 1, sizeof *cluster);
+    struct cluster *cluster = image_at(o, at, 1, sizeof *cluster);
     struct fit *fit = cluster ? &cluster->fit : NULL;
 
     if (!fit)
         return "its cluster is cut";
-    fit->families = inside(o, as_offset(fit->families), fit->family_count,
-                           sizeof *fit->families);
+    fit->families = image_at(o, as_offset(fit->families), fit->family_count,
+                             sizeof *fit->families);
     if (fit->family_count && !fit->families)
         return "its cluster is cut";
     for (uint32_t i = 0; i < fit->family_count; i++)
@@ -208,11 +208,11 @@ static const char *open_cost(const struct opened *o,
 static const char *open_placement(const struct opened *o, uint64_t at,
                                   struct simulation_options *options)
 {
-    struct placement *p = inside(o, at, 1, sizeof *p);
+    struct placement *p = image_at(o, at, 1, sizeof *p);
 
     if (p) {
-        p->node = inside(o, as_offset(p->node), p->ranks, sizeof *p->node);
-        p->gpu = inside(o, as_offset(p->gpu), p->ranks, sizeof *p->gpu);
+        p->node = image_at(o, as_offset(p->node), p->ranks, sizeof *p->node);
+        p->gpu = image_at(o, as_offset(p->gpu), p->ranks, sizeof *p->gpu);
     }
     if (!p || !p->node || !p->gpu)
         return "its placement is cut";
@@ -234,12 +234,12 @@ static bool is_table(const struct delays *table)
 static const char *open_delays(const struct opened *o, uint64_t at,
                                struct simulation_options *options)
 {
-    struct simulation_delays *delays = inside(o, at, 1, sizeof *delays);
+    struct simulation_delays *delays = image_at(o, at, 1, sizeof *delays);
 
     if (delays)
         *delays = (struct simulation_delays){
-            .table = inside(o, as_offset(delays->table), 1,
-                            sizeof *delays->table)};
+            .table = image_at(o, as_offset(delays->table), 1,
+                              sizeof *delays->table)};
     if (!delays || !delays->table || !is_table(delays->table))
         return "its table of delays is cut";
     options->delays = delays;

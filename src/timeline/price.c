@@ -217,7 +217,7 @@ static enum sim_engine engine_of(const struct op *op, const struct work *work)
     }
 }
 
-static uint64_t tiles(uint64_t extent)
+static uint64_t count_tiles(uint64_t extent)
 {
     return (extent + GEMM_TILE - 1) / GEMM_TILE;
 }
@@ -239,8 +239,9 @@ static uint32_t share_of(const struct pricer *p, const struct work *work)
     double blocks = (double)work->blocks;
 
     if (work->family == WORK_GEMM && !work->blocks)
-        blocks = (double)(tiles(work->gemm.m) * tiles(work->gemm.n)) *
-                 (double)(work->gemm.batch ? work->gemm.batch : 1);
+        blocks =
+            (double)(count_tiles(work->gemm.m) * count_tiles(work->gemm.n)) *
+            (double)(work->gemm.batch ? work->gemm.batch : 1);
     double share = blocks / blocks_held(p->options.gpu, work);
     if (!(blocks > 0) || share >= 1)
         return SIM_WHOLE;

@@ -139,8 +139,8 @@ static void price_keep(struct simulator *r, const struct op *op,
 
 /* What a measured collective takes where its group has another width: as much
  * more as its price says. */
-static uint64_t widened(struct simulator *r, const struct op *op,
-                        const struct price *price)
+static uint64_t widen_price(struct simulator *r, const struct op *op,
+                            const struct price *price)
 {
     struct price own;
 
@@ -159,7 +159,7 @@ static void price_measured(struct simulator *r, const struct op *op,
 {
     price->family = family_named(r, op, price->family);
     double scale = r->options.price.scale[price->family];
-    uint64_t ns = widened(r, op, price);
+    uint64_t ns = widen_price(r, op, price);
 
     if (op->start_ns + op->duration_ns > r->measured_end_ns)
         r->measured_end_ns = op->start_ns + op->duration_ns;

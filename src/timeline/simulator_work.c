@@ -141,7 +141,7 @@ static void work_flow(struct simulator *r, const struct op *op,
 
 #define STREAM_BESIDE (UINT64_C(1) << 54) /* in handles */
 
-static uint64_t scaled(uint64_t ns, double factor)
+static uint64_t scale_time(uint64_t ns, double factor)
 {
     return (uint64_t)((double)ns * factor + 0.5);
 }
@@ -149,10 +149,10 @@ static uint64_t scaled(uint64_t ns, double factor)
 static void op_scale(struct sim_work *work, struct cost_answer *answer,
                      double factor)
 {
-    work->duration_ns = scaled(work->duration_ns, factor);
-    answer->ns = scaled(answer->ns, factor);
-    answer->low_ns = scaled(answer->low_ns, factor);
-    answer->high_ns = scaled(answer->high_ns, factor);
+    work->duration_ns = scale_time(work->duration_ns, factor);
+    answer->ns = scale_time(answer->ns, factor);
+    answer->low_ns = scale_time(answer->low_ns, factor);
+    answer->high_ns = scale_time(answer->high_ns, factor);
 }
 
 static struct simulation_effect effect_of(const struct simulator *r,

@@ -33,7 +33,7 @@ int stragglers_parse(const char *text, struct stragglers *s, struct err *err)
 }
 
 /* In (0, 1]. */
-static double uniform(uint64_t bits)
+static double uniform_of(uint64_t bits)
 {
     return (double)((bits >> 11) + 1) * 0x1p-53;
 }
@@ -43,8 +43,8 @@ double straggler_factor(const struct stragglers *s, uint32_t rank)
 {
     uint64_t seed = random_at(s->seed, UINT64_MAX - 1);
     double radius =
-        sqrt(-2 * log(uniform(random_at(seed, 2 * (uint64_t)rank))));
-    double angle = TAU * uniform(random_at(seed, 2 * (uint64_t)rank + 1));
+        sqrt(-2 * log(uniform_of(random_at(seed, 2 * (uint64_t)rank))));
+    double angle = TAU * uniform_of(random_at(seed, 2 * (uint64_t)rank + 1));
 
     return exp(s->spread * radius * cos(angle));
 }

@@ -131,8 +131,8 @@ static uint32_t speed_of(const struct simulation_network *n,
     return part > 1 ? (uint32_t)(part + 0.5) : 1;
 }
 
-static void share(void *context, const uint32_t *flows, uint32_t count,
-                  uint32_t *speeds)
+static void share_links(void *context, const uint32_t *flows, uint32_t count,
+                        uint32_t *speeds)
 {
     struct simulation_world *w = context;
     struct simulation_network *n = w->network;
@@ -156,7 +156,7 @@ void world_share(struct simulation_world *w, struct simulation_network *network)
 {
     w->network = network;
     sim_share(w->sim,
-              &(struct sim_network){.share = share, .context = w});
+              &(struct sim_network){.share = share_links, .context = w});
 }
 
 uint32_t world_flow(struct simulation_world *w,

@@ -98,7 +98,7 @@ static bool is_real(uint32_t rank)
 }
 
 /* The rank that runs for RANK; MEETING_NONE: not known. */
-static uint32_t stand(uint32_t rank)
+static uint32_t rank_stand(uint32_t rank)
 {
     if (is_real(rank))
         return rank;
@@ -121,7 +121,7 @@ static bool lies_alike(const struct channel *c, int64_t shift)
     for (uint32_t i = 0; i < c->ranks; i++) {
         int64_t rank = c->world[i] + shift;
         if (rank < 0 || rank >= (int64_t)meeting->world ||
-            stand((uint32_t)rank) != stand(c->world[i]))
+            rank_stand((uint32_t)rank) != rank_stand(c->world[i]))
             return false;
     }
     return true;
@@ -135,7 +135,7 @@ static uint32_t place_of(const struct channel *c, uint32_t runs)
         if (c->world[i] == runs)
             return i;
     for (uint32_t i = 0; i < c->ranks; i++)
-        if (stand(c->world[i]) == runs &&
+        if (rank_stand(c->world[i]) == runs &&
             lies_alike(c, (int64_t)runs - (int64_t)c->world[i]))
             return i;
     return MEETING_NONE;
@@ -171,7 +171,7 @@ static uint32_t runners_find(const struct channel *c,
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < c->ranks && count < MEETING_MEMBERS; i++) {
-        uint32_t runs = stand(c->world[i]), k = 0;
+        uint32_t runs = rank_stand(c->world[i]), k = 0;
         while (k < count && runners[k] != runs)
             k++;
         if (k == count && runs != MEETING_NONE)
@@ -201,7 +201,7 @@ static uint64_t classes_key(const struct channel *c)
     uint64_t hash = hash_bytes(HASH_START, &c->ranks, sizeof c->ranks);
 
     for (uint32_t i = 0; i < c->ranks; i++) {
-        uint32_t runs = stand(c->world[i]);
+        uint32_t runs = rank_stand(c->world[i]);
         hash = hash_bytes(hash, &runs, sizeof runs);
     }
     uintptr_t before = (uintptr_t)map_get(&by_classes, hash | 1);

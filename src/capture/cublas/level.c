@@ -23,7 +23,7 @@
 #define DIAG   cublasDiagType_t diagonal
 
 /* A of m x n, or its transpose, by a vector: a product with one column. */
-static cublasStatus_t gemv(HANDLE, uint32_t name, TRANS, struct gemm *g)
+static cublasStatus_t call_gemv(HANDLE, uint32_t name, TRANS, struct gemm *g)
 {
     int64_t m = g->m;
 
@@ -51,7 +51,7 @@ static cublasStatus_t gemv(HANDLE, uint32_t name, TRANS, struct gemm *g)
                          .stride_a = stride_a_, .stride_b = stride_x,          \
                          .stride_c = stride_y};                                \
                                                                                \
-        return gemv(handle, NAME_OF(#name), trans, &g);                        \
+        return call_gemv(handle, NAME_OF(#name), trans, &g);                   \
     }
 
 #define LEVEL1(P, T, type)                                                     \

@@ -12,8 +12,9 @@
 #include "capture/core/work/stream.h"
 #include "capture/core/memory/values.h"
 
-static cublasStatus_t reduce(cublasHandle_t handle, uint32_t name, int64_t n,
-                             void *result, uint64_t bytes, uint64_t value)
+static cublasStatus_t call_reduce(cublasHandle_t handle, uint32_t name,
+                                  int64_t n, void *result, uint64_t bytes,
+                                  uint64_t value)
 {
     const struct cublas *c = cublas_get(handle);
     const uint64_t number[2] = {value, 0};
@@ -42,7 +43,8 @@ static cublasStatus_t reduce(cublasHandle_t handle, uint32_t name, int64_t n,
     {                                                                          \
         (void)x;                                                               \
         (void)incx;                                                            \
-        return reduce(handle, NAME_OF(#name), n, result, sizeof *result, 0);   \
+        return call_reduce(handle, NAME_OF(#name), n, result, sizeof *result,  \
+                           0);                                                 \
     }
 #define TWO(name, T)                                                           \
     cublasStatus_t name(cublasHandle_t handle, int n, const T *x, int incx,    \
@@ -52,7 +54,8 @@ static cublasStatus_t reduce(cublasHandle_t handle, uint32_t name, int64_t n,
         (void)incx;                                                            \
         (void)y;                                                               \
         (void)incy;                                                            \
-        return reduce(handle, NAME_OF(#name), n, result, sizeof *result, 0);   \
+        return call_reduce(handle, NAME_OF(#name), n, result, sizeof *result,  \
+                           0);                                                 \
     }
 #define PLACE(name, T)                                                         \
     cublasStatus_t name(cublasHandle_t handle, int n, const T *x, int incx,    \
@@ -60,8 +63,8 @@ static cublasStatus_t reduce(cublasHandle_t handle, uint32_t name, int64_t n,
     {                                                                          \
         (void)x;                                                               \
         (void)incx;                                                            \
-        return reduce(handle, NAME_OF(#name), n, result, sizeof *result,       \
-                      n > 0);                                                  \
+        return call_reduce(handle, NAME_OF(#name), n, result, sizeof *result,  \
+                           n > 0);                                             \
     }
 
 TWO(cublasSdot, float)
@@ -95,6 +98,6 @@ cublasStatus_t cublasDotEx(cublasHandle_t handle, int n, const void *x,
 {
     (void)x, (void)x_type, (void)incx, (void)y, (void)y_type, (void)incy;
     (void)execution_type;
-    return reduce(handle, NAME_OF("cublasDotEx"), n, result,
-                  datatype_bytes(result_type), 0);
+    return call_reduce(handle, NAME_OF("cublasDotEx"), n, result,
+                       datatype_bytes(result_type), 0);
 }

@@ -19,7 +19,7 @@ struct transfer {
     bool blocking;
 };
 
-static cublasStatus_t transfer(const struct transfer *t)
+static cublasStatus_t call_transfer(const struct transfer *t)
 {
     uint64_t from = (uint64_t)t->from, to = (uint64_t)t->to;
     uint64_t unit = (uint64_t)t->element_bytes, rows = (uint64_t)t->rows;
@@ -49,27 +49,27 @@ static cublasStatus_t transfer(const struct transfer *t)
                                         const void *a, int lda, void *b,       \
                                         int ldb)                               \
     {                                                                          \
-        return transfer(&(const struct transfer){rows, cols, bytes, a, lda, b, \
-                                                 ldb, way, 0, true});          \
+        return call_transfer(&(const struct transfer){                         \
+            rows, cols, bytes, a, lda, b, ldb, way, 0, true});                 \
     }                                                                          \
     cublasStatus_t cublas##Name##MatrixAsync(int rows, int cols, int bytes,    \
                                              const void *a, int lda, void *b,  \
                                              int ldb, cudaStream_t stream)     \
     {                                                                          \
-        return transfer(&(const struct transfer){                              \
+        return call_transfer(&(const struct transfer){                         \
             rows, cols, bytes, a, lda, b, ldb, way, (uint64_t)stream, false}); \
     }                                                                          \
     cublasStatus_t cublas##Name##Vector(int n, int bytes, const void *x,       \
                                         int incx, void *y, int incy)           \
     {                                                                          \
-        return transfer(&(const struct transfer){1, n, bytes, x, incx, y,      \
-                                                 incy, way, 0, true});         \
+        return call_transfer(&(const struct transfer){1, n, bytes, x, incx, y, \
+                                                      incy, way, 0, true});    \
     }                                                                          \
     cublasStatus_t cublas##Name##VectorAsync(int n, int bytes, const void *x,  \
                                              int incx, void *y, int incy,      \
                                              cudaStream_t stream)              \
     {                                                                          \
-        return transfer(&(const struct transfer){                              \
+        return call_transfer(&(const struct transfer){                         \
             1, n, bytes, x, incx, y, incy, way, (uint64_t)stream, false});     \
     }
 

@@ -120,7 +120,7 @@ struct fresh {
     size_t bytes;
 };
 
-static API init(void *descriptor, size_t room, struct fresh fresh)
+static API init_descriptor(void *descriptor, size_t room, struct fresh fresh)
 {
     if (!descriptor || room < fresh.bytes)
         return BAD;
@@ -130,17 +130,17 @@ static API init(void *descriptor, size_t room, struct fresh fresh)
 }
 
 /* DESCRIPTOR, of any of the pointer types, points to a new one. */
-static API create(void *descriptor, size_t room, struct fresh fresh)
+static API create_descriptor(void *descriptor, size_t room, struct fresh fresh)
 {
     void *made = memsim_handle_new(HANDLE_DESCRIPTOR, room);
 
     if (!made)
         return CUBLAS_STATUS_ALLOC_FAILED;
     memcpy(descriptor, &made, sizeof made);
-    return init(made, room, fresh);
+    return init_descriptor(made, room, fresh);
 }
 
-static API destroy(void *descriptor, enum lt_kind kind)
+static API destroy_descriptor(void *descriptor, enum lt_kind kind)
 {
     if (!descriptor)
         return CUBLAS_STATUS_SUCCESS;
@@ -180,7 +180,7 @@ static API place_get(const void *ours, const struct place *place, void *value,
 #define KIND(Name, kind, places, A)                                            \
     API cublasLt##Name##Destroy(cublasLt##Name##_t descriptor)                 \
     {                                                                          \
-        return destroy(descriptor, kind);                                      \
+        return destroy_descriptor(descriptor, kind);                           \
     }                                                                          \
     API cublasLt##Name##SetAttribute(cublasLt##Name##_t descriptor,            \
                                      A attribute, const void *value,           \
@@ -231,7 +231,7 @@ API cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout,
                                cudaDataType type, uint64_t rows,
                                uint64_t columns, int64_t leading)
 {
-    return create(layout, sizeof **layout, LAYOUT);
+    return create_descriptor(layout, sizeof **layout, LAYOUT);
 }
 
 API cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout,
@@ -239,7 +239,7 @@ API cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout,
                                       uint64_t rows, uint64_t columns,
                                       int64_t leading)
 {
-    return init(layout, room, LAYOUT);
+    return init_descriptor(layout, room, LAYOUT);
 }
 
 #define PRODUCT                                                                \
@@ -251,28 +251,30 @@ API cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout,
 API cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *product,
                              cublasComputeType_t compute, cudaDataType_t scale)
 {
-    return create(product, sizeof **product, PRODUCT);
+    return create_descriptor(product, sizeof **product, PRODUCT);
 }
 
 API cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t product, size_t room,
                                     cublasComputeType_t compute,
                                     cudaDataType_t scale)
 {
-    return init(product, room, PRODUCT);
+    return init_descriptor(product, room, PRODUCT);
 }
 
 API cublasLtMatrixTransformDescCreate(cublasLtMatrixTransformDesc_t *transform,
                                       cudaDataType scale)
 {
-    return create(transform, sizeof **transform,
-                  FRESH(transform, LT_TRANSFORM, .scale = (int32_t)scale));
+    return create_descriptor(
+        transform, sizeof **transform,
+        FRESH(transform, LT_TRANSFORM, .scale = (int32_t)scale));
 }
 
 API cublasLtMatrixTransformDescInit_internal(
     cublasLtMatrixTransformDesc_t transform, size_t room, cudaDataType scale)
 {
-    return init(transform, room,
-                FRESH(transform, LT_TRANSFORM, .scale = (int32_t)scale));
+    return init_descriptor(
+        transform, room,
+        FRESH(transform, LT_TRANSFORM, .scale = (int32_t)scale));
 }
 
 #define PREFERENCE                                                             \
@@ -282,11 +284,11 @@ API cublasLtMatrixTransformDescInit_internal(
 
 API cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference)
 {
-    return create(preference, sizeof **preference, PREFERENCE);
+    return create_descriptor(preference, sizeof **preference, PREFERENCE);
 }
 
 API cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t preference,
                                           size_t room)
 {
-    return init(preference, room, PREFERENCE);
+    return init_descriptor(preference, room, PREFERENCE);
 }

@@ -147,8 +147,8 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t handle,
     return cudaSuccess;
 }
 
-static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
-                               unsigned long long flags)
+static cudaError_t instantiate_graph(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                     unsigned long long flags)
 {
     uint64_t handle;
     int rc = exec ? memsim_graph_instantiate(GRAPH(graph), flags, &handle)
@@ -162,14 +162,14 @@ static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
                                  unsigned long long flags)
 {
-    return instantiate(exec, graph, flags);
+    return instantiate_graph(exec, graph, flags);
 }
 
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec,
                                           cudaGraph_t graph,
                                           unsigned long long flags)
 {
-    return instantiate(exec, graph, flags);
+    return instantiate_graph(exec, graph, flags);
 }
 
 cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec,
@@ -179,7 +179,7 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec,
     NEED(params);
     params->result_out = cudaGraphInstantiateSuccess;
     params->errNode_out = NULL;
-    return instantiate(exec, graph, params->flags);
+    return instantiate_graph(exec, graph, params->flags);
 }
 
 cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t handle,

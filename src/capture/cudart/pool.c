@@ -7,8 +7,8 @@
 
 #define POOL(pool) ((uint64_t)(pool))
 
-static cudaError_t allocate(void **p, size_t bytes, uint64_t pool,
-                            cudaStream_t stream, bool torch)
+static cudaError_t allocate_from(void **p, size_t bytes, uint64_t pool,
+                                 cudaStream_t stream, bool torch)
 {
     uint64_t address;
     int rc =
@@ -22,8 +22,8 @@ static cudaError_t allocate(void **p, size_t bytes, uint64_t pool,
 
 cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t stream)
 {
-    return allocate(p, bytes, 0, stream,
-                    memsim_torch_pools(__builtin_return_address(0)));
+    return allocate_from(p, bytes, 0, stream,
+                         memsim_torch_pools(__builtin_return_address(0)));
 }
 
 cudaError_t cudaMallocFromPoolAsync(void **p, size_t bytes, cudaMemPool_t pool,
@@ -31,7 +31,7 @@ cudaError_t cudaMallocFromPoolAsync(void **p, size_t bytes, cudaMemPool_t pool,
 {
     if (!pool)
         return cudart_result(CORE_INVALID_VALUE);
-    return allocate(p, bytes, POOL(pool), stream, false);
+    return allocate_from(p, bytes, POOL(pool), stream, false);
 }
 
 cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)

@@ -25,7 +25,7 @@ struct attention {
     double dropout;
 };
 
-static struct shape transposed(struct shape shape)
+static struct shape transpose_shape(struct shape shape)
 {
     int last = shape.count - 1;
 
@@ -59,8 +59,8 @@ static const struct descriptor *product_find(const struct descriptor *graph,
     return NULL;
 }
 
-static struct shape part(const struct descriptor *operation,
-                         cudnnBackendAttributeName_t name)
+static struct shape operation_part(const struct descriptor *operation,
+                                   cudnnBackendAttributeName_t name)
 {
     return shape_of(descriptor_child(operation, name, 0));
 }
@@ -72,10 +72,11 @@ static bool read_forward(const struct descriptor *graph, struct attention *a)
 
     if (!second || product_find(graph, 2, false))
         return false;
-    a->q = part(first, CUDNN_ATTR_OPERATION_MATMUL_ADESC);
-    a->k = transposed(part(first, CUDNN_ATTR_OPERATION_MATMUL_BDESC));
-    a->v = part(second, CUDNN_ATTR_OPERATION_MATMUL_BDESC);
-    a->o = part(second, CUDNN_ATTR_OPERATION_MATMUL_CDESC);
+    a->q = operation_part(first, CUDNN_ATTR_OPERATION_MATMUL_ADESC);
+    a->k = transpose_shape(
+        operation_part(first, CUDNN_ATTR_OPERATION_MATMUL_BDESC));
+    a->v = operation_part(second, CUDNN_ATTR_OPERATION_MATMUL_BDESC);
+    a->o = operation_part(second, CUDNN_ATTR_OPERATION_MATMUL_CDESC);
     return true;
 }
 
@@ -88,10 +89,12 @@ static bool read_backward(const struct descriptor *graph, struct attention *a)
     if (!product_find(graph, 4, false) || !o_v)
         return false;
     a->backward = true;
-    a->q = part(q_k, CUDNN_ATTR_OPERATION_MATMUL_ADESC);
-    a->k = transposed(part(q_k, CUDNN_ATTR_OPERATION_MATMUL_BDESC));
-    a->o = part(o_v, CUDNN_ATTR_OPERATION_MATMUL_ADESC);
-    a->v = transposed(part(o_v, CUDNN_ATTR_OPERATION_MATMUL_BDESC));
+    a->q = operation_part(q_k, CUDNN_ATTR_OPERATION_MATMUL_ADESC);
+    a->k =
+        transpose_shape(operation_part(q_k, CUDNN_ATTR_OPERATION_MATMUL_BDESC));
+    a->o = operation_part(o_v, CUDNN_ATTR_OPERATION_MATMUL_ADESC);
+    a->v =
+        transpose_shape(operation_part(o_v, CUDNN_ATTR_OPERATION_MATMUL_BDESC));
     return true;
 }
 
@@ -100,10 +103,10 @@ static bool read_unified(const struct descriptor *op, struct attention *a)
     if (!op)
         return false;
     if (op->type == CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR) {
-        a->q = part(op, CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC);
-        a->k = part(op, CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC);
-        a->v = part(op, CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC);
-        a->o = part(op, CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC);
+        a->q = operation_part(op, CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC);
+        a->k = operation_part(op, CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC);
+        a->v = operation_part(op, CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC);
+        a->o = operation_part(op, CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC);
         a->stats =
             descriptor_child(op, CUDNN_ATTR_OPERATION_SDPA_FWD_STATSDESC, 0);
         return true;
@@ -111,10 +114,10 @@ static bool read_unified(const struct descriptor *op, struct attention *a)
     if (op->type != CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR)
         return false;
     a->backward = true;
-    a->q = part(op, CUDNN_ATTR_OPERATION_SDPA_BWD_QDESC);
-    a->k = part(op, CUDNN_ATTR_OPERATION_SDPA_BWD_KDESC);
-    a->v = part(op, CUDNN_ATTR_OPERATION_SDPA_BWD_VDESC);
-    a->o = part(op, CUDNN_ATTR_OPERATION_SDPA_BWD_ODESC);
+    a->q = operation_part(op, CUDNN_ATTR_OPERATION_SDPA_BWD_QDESC);
+    a->k = operation_part(op, CUDNN_ATTR_OPERATION_SDPA_BWD_KDESC);
+    a->v = operation_part(op, CUDNN_ATTR_OPERATION_SDPA_BWD_VDESC);
+    a->o = operation_part(op, CUDNN_ATTR_OPERATION_SDPA_BWD_ODESC);
     return true;
 }
 

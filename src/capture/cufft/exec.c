@@ -7,7 +7,8 @@
 #include "capture/core/work/library_call.h"
 #include "capture/core/run/record.h"
 
-static cufftResult execute(cufftHandle handle, uint32_t name, int direction)
+static cufftResult execute_plan(cufftHandle handle, uint32_t name,
+                                int direction)
 {
     const struct plan *plan = plan_get(handle);
 
@@ -33,14 +34,14 @@ static cufftResult execute(cufftHandle handle, uint32_t name, int direction)
     {                                                                          \
         (void)in;                                                              \
         (void)out;                                                             \
-        return execute(handle, NAME_OF(#name), direction);                     \
+        return execute_plan(handle, NAME_OF(#name), direction);                \
     }
 #define ONE_WAY(name, In, Out, direction)                                      \
     cufftResult name(cufftHandle handle, In *in, Out *out)                     \
     {                                                                          \
         (void)in;                                                              \
         (void)out;                                                             \
-        return execute(handle, NAME_OF(#name), direction);                     \
+        return execute_plan(handle, NAME_OF(#name), direction);                \
     }
 
 BOTH_WAYS(cufftXtExec, void, void)

@@ -25,7 +25,7 @@ struct file {
     int fd; /* ours: the program's own may want aligned buffers (O_DIRECT) */
 };
 
-static CUfileError_t answer(CUfileOpError error)
+static CUfileError_t answer_error(CUfileOpError error)
 {
     return (CUfileError_t){.err = error, .cu_err = CUDA_SUCCESS};
 }
@@ -36,7 +36,7 @@ static struct file *file_get(CUfileHandle_t handle)
 }
 
 /* FD's file again, without its flags; -1 where it cannot be opened. */
-static int reopen(int fd)
+static int reopen_file(int fd)
 {
     char path[40];
 
@@ -52,20 +52,20 @@ CUfileError_t cuFileHandleRegister(CUfileHandle_t *handle,
 
     if (!handle || !description ||
         description->type != CU_FILE_HANDLE_TYPE_OPAQUE_FD)
-        return answer(CU_FILE_INVALID_VALUE);
-    int fd = reopen(description->handle.fd);
+        return answer_error(CU_FILE_INVALID_VALUE);
+    int fd = reopen_file(description->handle.fd);
     if (fd < 0)
-        return answer(CU_FILE_INVALID_FILE_TYPE);
+        return answer_error(CU_FILE_INVALID_FILE_TYPE);
     struct file *f = NULL;
     if (!fstat(fd, &status) && S_ISREG(status.st_mode))
         f = memsim_handle_new(HANDLE_DESCRIPTOR, sizeof *f);
     if (!f) {
         close(fd);
-        return answer(CU_FILE_INVALID_FILE_TYPE);
+        return answer_error(CU_FILE_INVALID_FILE_TYPE);
     }
     f->fd = fd;
     *handle = f;
-    return answer(CU_FILE_SUCCESS);
+    return answer_error(CU_FILE_SUCCESS);
 }
 
 void cuFileHandleDeregister(CUfileHandle_t handle)
@@ -82,12 +82,13 @@ void cuFileHandleDeregister(CUfileHandle_t handle)
 CUfileError_t cuFileBufRegister(const void *buffer, size_t bytes, int flags)
 {
     (void)flags;
-    return answer(buffer && bytes ? CU_FILE_SUCCESS : CU_FILE_INVALID_VALUE);
+    return answer_error(buffer && bytes ? CU_FILE_SUCCESS
+                                        : CU_FILE_INVALID_VALUE);
 }
 
 CUfileError_t cuFileBufDeregister(const void *buffer)
 {
-    return answer(buffer ? CU_FILE_SUCCESS : CU_FILE_INVALID_VALUE);
+    return answer_error(buffer ? CU_FILE_SUCCESS : CU_FILE_INVALID_VALUE);
 }
 
 /* A piece of a file and where it goes, or comes from. */
@@ -203,9 +204,9 @@ ssize_t cuFileWrite(CUfileHandle_t handle, const void *buffer, size_t bytes,
     {                                                                          \
         (void)stream;                                                          \
         if (!bytes || !file_offset || !buffer_offset || !done)                 \
-            return answer(CU_FILE_INVALID_VALUE);                              \
+            return answer_error(CU_FILE_INVALID_VALUE);                        \
         *done = call(handle, buffer, *bytes, *file_offset, *buffer_offset);    \
-        return answer(CU_FILE_SUCCESS);                                        \
+        return answer_error(CU_FILE_SUCCESS);                                  \
     }
 
 ASYNC(cuFileReadAsync, cuFileRead, void *)
@@ -215,13 +216,13 @@ CUfileError_t cuFileStreamRegister(CUstream stream, unsigned flags)
 {
     (void)stream;
     (void)flags;
-    return answer(CU_FILE_SUCCESS);
+    return answer_error(CU_FILE_SUCCESS);
 }
 
 CUfileError_t cuFileStreamDeregister(CUstream stream)
 {
     (void)stream;
-    return answer(CU_FILE_SUCCESS);
+    return answer_error(CU_FILE_SUCCESS);
 }
 
 static _Atomic long users;
@@ -229,16 +230,16 @@ static _Atomic long users;
 CUfileError_t cuFileDriverOpen(void)
 {
     if (memsim_device_open(memsim_device_current()))
-        return answer(CU_FILE_DRIVER_NOT_INITIALIZED);
+        return answer_error(CU_FILE_DRIVER_NOT_INITIALIZED);
     users++;
-    return answer(CU_FILE_SUCCESS);
+    return answer_error(CU_FILE_SUCCESS);
 }
 
 CUfileError_t cuFileDriverClose(void)
 {
     if (users > 0)
         users--;
-    return answer(CU_FILE_SUCCESS);
+    return answer_error(CU_FILE_SUCCESS);
 }
 
 long cuFileUseCount(void)
@@ -250,27 +251,27 @@ long cuFileUseCount(void)
 CUfileError_t cuFileDriverGetProperties(CUfileDrvProps_t *properties)
 {
     if (!properties)
-        return answer(CU_FILE_INVALID_VALUE);
+        return answer_error(CU_FILE_INVALID_VALUE);
     *properties = (CUfileDrvProps_t){
         .nvfs = {.poll_thresh_size = 4, .max_direct_io_size = 16384},
         .max_device_cache_size = 131072,
         .per_buffer_cache_size = 1024,
         .max_device_pinned_mem_size = 33554432,
     };
-    return answer(CU_FILE_SUCCESS);
+    return answer_error(CU_FILE_SUCCESS);
 }
 
 CUfileError_t cuFileDriverSetPollMode(bool poll, size_t threshold)
 {
     (void)poll;
     (void)threshold;
-    return answer(CU_FILE_SUCCESS);
+    return answer_error(CU_FILE_SUCCESS);
 }
 
 #define LIMIT(name)                                                            \
     CUfileError_t name(size_t kib)                                             \
     {                                                                          \
-        return answer(kib ? CU_FILE_SUCCESS : CU_FILE_INVALID_VALUE);          \
+        return answer_error(kib ? CU_FILE_SUCCESS : CU_FILE_INVALID_VALUE);    \
     }
 
 LIMIT(cuFileDriverSetMaxDirectIOSize)
@@ -280,5 +281,5 @@ LIMIT(cuFileDriverSetMaxPinnedMemSize)
 CUfileError_t cuFileGetVersion(int *version)
 {
     *version = VERSION;
-    return answer(CU_FILE_SUCCESS);
+    return answer_error(CU_FILE_SUCCESS);
 }

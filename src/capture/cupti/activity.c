@@ -70,7 +70,7 @@ static void activity_put(const struct activity *a)
 }
 
 /* All that waits becomes records. */
-static void drain(void)
+static void drain_records(void)
 {
     static struct activity some[TOGETHER];
     bool settle = true;
@@ -90,7 +90,7 @@ static void drain_if_full(void)
 {
     if (memsim_activity_count() < FULL || !fill_begin())
         return;
-    drain();
+    drain_records();
     fill_end();
 }
 
@@ -116,7 +116,7 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
     if (!fill_begin())
         return CUPTI_ERROR_INVALID_OPERATION;
     if (!windows[kind].from || windows[kind].until != FOREVER) {
-        drain();
+        drain_records();
         windows[kind] = (struct window){memsim_activity_calls() + 1, FOREVER};
         enabled++;
         memsim_activity_listen(true);
@@ -174,9 +174,9 @@ cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
 
 /* Where nothing is enabled the core keeps nothing more, and a forced flush
  * gives back a buffer without records too. */
-static void flush(bool forced)
+static void flush_buffers(bool forced)
 {
-    drain();
+    drain_records();
     if (!enabled)
         memsim_activity_listen(false);
     buffer_complete(forced && !enabled);
@@ -190,7 +190,7 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
         return CUPTI_ERROR_INVALID_OPERATION;
     if (!fill_begin())
         return CUPTI_ERROR_INVALID_OPERATION;
-    flush(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    flush_buffers(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     fill_end();
     return CUPTI_SUCCESS;
 }
@@ -203,7 +203,7 @@ CUptiResult cuptiFinalize(void)
         if (windows[kind].from && windows[kind].until == FOREVER)
             windows[kind].until = memsim_activity_calls() + 1;
     enabled = 0;
-    flush(true);
+    flush_buffers(true);
     memset(windows, 0, sizeof windows);
     buffers_register(NULL, NULL);
     timestamp_register(NULL);

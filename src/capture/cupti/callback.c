@@ -46,7 +46,8 @@ static bool is_wanted(CUpti_CallbackDomain domain, CUpti_CallbackId id)
            1;
 }
 
-static void want(CUpti_CallbackDomain domain, CUpti_CallbackId id, bool on)
+static void want_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                          bool on)
 {
     _Atomic uint64_t *words = wanted_of(domain);
     uint64_t bit = UINT64_C(1) << id % 64;
@@ -78,9 +79,9 @@ static bool wants_any(void)
 
 /* One of the two sites of a call. What it returned is always success: a call
  * that failed has no record. */
-static void site(const struct activity *call, CUpti_CallbackDomain domain,
-                 CUpti_CallbackId id, CUpti_ApiCallbackSite where,
-                 const void *parameters)
+static void call_site(const struct activity *call, CUpti_CallbackDomain domain,
+                      CUpti_CallbackId id, CUpti_ApiCallbackSite where,
+                      const void *parameters)
 {
     static _Thread_local uint64_t own; /* the subscriber's, for both sites */
     uint64_t success = 0;
@@ -108,8 +109,8 @@ static void tell_launch(const struct activity *call,
     const cuGraphLaunch_params driver = {(CUgraphExec)call->graph,
                                          (CUstream)call->stream};
 
-    site(call, CUPTI_CB_DOMAIN_DRIVER_API,
-         CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, where, &driver);
+    call_site(call, CUPTI_CB_DOMAIN_DRIVER_API,
+              CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, where, &driver);
 }
 
 static void call_tell(const struct activity *call)
@@ -123,12 +124,12 @@ static void call_tell(const struct activity *call)
                                       : CUPTI_CB_DOMAIN_RUNTIME_API;
     CUpti_CallbackId id = record_callback_id(call);
 
-    site(call, domain, id, CUPTI_API_ENTER, parameters);
+    call_site(call, domain, id, CUPTI_API_ENTER, parameters);
     if (is_graph) {
         tell_launch(call, CUPTI_API_ENTER);
         tell_launch(call, CUPTI_API_EXIT);
     }
-    site(call, domain, id, CUPTI_API_EXIT, parameters);
+    call_site(call, domain, id, CUPTI_API_EXIT, parameters);
 }
 
 static void note_without_clock(void)
@@ -159,7 +160,7 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *subscriber,
 }
 
 /* From now on the subscriber gets calls if any are wanted, else none. */
-static void hear(void)
+static void hear_calls(void)
 {
     bool wants = wants_any() && subscriber_function;
 
@@ -174,7 +175,7 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber)
         return CUPTI_ERROR_INVALID_PARAMETER;
     for (unsigned domain = 0; domain < CUPTI_CB_DOMAIN_SIZE; domain++)
         want_all((CUpti_CallbackDomain)domain, false);
-    hear();
+    hear_calls();
     __atomic_store_n(&subscriber_now, NULL, __ATOMIC_SEQ_CST);
     return CUPTI_SUCCESS;
 }
@@ -185,9 +186,9 @@ CUptiResult cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle subscriber,
 {
     if ((void *)subscriber != &subscriber_only)
         return CUPTI_ERROR_INVALID_PARAMETER;
-    want(domain, id, on);
+    want_callback(domain, id, on);
     if (wanted_of(domain))
-        hear();
+        hear_calls();
     return CUPTI_SUCCESS;
 }
 
@@ -198,7 +199,7 @@ CUptiResult cuptiEnableDomain(uint32_t on, CUpti_SubscriberHandle subscriber,
         return CUPTI_ERROR_INVALID_PARAMETER;
     want_all(domain, on);
     if (wanted_of(domain))
-        hear();
+        hear_calls();
     return CUPTI_SUCCESS;
 }
 

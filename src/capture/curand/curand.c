@@ -94,8 +94,9 @@ SET(curandSetGeneratorOffset, unsigned long long, offset, uint64_t)
 SET(curandSetGeneratorOrdering, curandOrdering_t, order, curandOrdering_t)
 SET(curandSetQuasiRandomGeneratorDimensions, unsigned, dimensions, uint32_t)
 
-static curandStatus_t generate(curandGenerator_t generator, uint32_t name,
-                               void *output, size_t count, size_t unit)
+static curandStatus_t generate_numbers(curandGenerator_t generator,
+                                       uint32_t name, void *output,
+                                       size_t count, size_t unit)
 {
     const struct generator *g = generator_get(generator);
 
@@ -115,8 +116,8 @@ static curandStatus_t generate(curandGenerator_t generator, uint32_t name,
     curandStatus_t name(curandGenerator_t generator, T *output,                \
                         size_t count __VA_OPT__(, ) __VA_ARGS__)               \
     {                                                                          \
-        return generate(generator, NAME_OF(#name), output, count,              \
-                        sizeof *output);                                       \
+        return generate_numbers(generator, NAME_OF(#name), output, count,      \
+                                sizeof *output);                               \
     }
 
 /* The parameters of a distribution don't matter. */
@@ -136,5 +137,6 @@ GENERATE(curandGeneratePoissonMethod, unsigned, double lambda,
 
 curandStatus_t curandGenerateSeeds(curandGenerator_t generator)
 {
-    return generate(generator, NAME_OF("curandGenerateSeeds"), NULL, 0, 0);
+    return generate_numbers(generator, NAME_OF("curandGenerateSeeds"), NULL, 0,
+                            0);
 }

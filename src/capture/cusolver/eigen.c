@@ -21,7 +21,7 @@
 #define API    cusolverStatus_t
 #define HANDLE cusolverDnHandle_t handle
 
-static enum solver_op syevd(cusolverEigMode_t jobz)
+static enum solver_op op_of_syevd(cusolverEigMode_t jobz)
 {
     return jobz == CUSOLVER_EIG_MODE_VECTOR ? SOLVER_SYEVD
                                             : SOLVER_SYEVD_VALUES;
@@ -35,7 +35,7 @@ static enum solver_op syevd(cusolverEigMode_t jobz)
     API cusolverDn##P##SY##evd_bufferSize(                                     \
         HANDLE, cusolverEigMode_t jobz, cublasFillMode_t uplo, int n,          \
         const T *a, int lda, const R *w, int *lwork)                           \
-    SIZE(syevd(jobz), type_, .n = n, .lda = lda)                               \
+    SIZE(op_of_syevd(jobz), type_, .n = n, .lda = lda)                         \
     API cusolverDn##P##SY##evd(HANDLE, cusolverEigMode_t jobz,                 \
                                cublasFillMode_t uplo, int n, T *a, int lda,    \
                                R *w, T *work, int lwork, int *info)            \
@@ -44,7 +44,7 @@ static enum solver_op syevd(cusolverEigMode_t jobz)
         HANDLE, cusolverEigType_t itype, cusolverEigMode_t jobz,               \
         cublasFillMode_t uplo, int n, const T *a, int lda, const T *b,         \
         int ldb, const R *w, int *lwork)                                       \
-    SIZE(syevd(jobz), type_, .n = n, .lda = lda)                               \
+    SIZE(op_of_syevd(jobz), type_, .n = n, .lda = lda)                         \
     API cusolverDn##P##SY##gvd(HANDLE, cusolverEigType_t itype,                \
                                cusolverEigMode_t jobz, cublasFillMode_t uplo,  \
                                int n, T *a, int lda, T *b, int ldb, R *w,      \

@@ -28,7 +28,7 @@
         int *info
 #define CONST_MATRIX cudaDataType type, const void *a, int64_t lda
 
-static enum solver_op syevd(cusolverEigMode_t jobz)
+static enum solver_op op_of_syevd(cusolverEigMode_t jobz)
 {
     return jobz == CUSOLVER_EIG_MODE_VECTOR ? SOLVER_SYEVD
                                             : SOLVER_SYEVD_VALUES;
@@ -87,7 +87,7 @@ API cusolverDnXsyevd_bufferSize(PARAMS, cusolverEigMode_t jobz,
                                 cublasFillMode_t uplo, int64_t n, CONST_MATRIX,
                                 cudaDataType type_w, const void *w,
                                 cudaDataType compute, SIZES)
-SIZE(syevd(jobz), .n = n, .lda = lda)
+SIZE(op_of_syevd(jobz), .n = n, .lda = lda)
 API cusolverDnXsyevd(PARAMS, cusolverEigMode_t jobz, cublasFillMode_t uplo,
                      int64_t n, MATRIX, cudaDataType type_w, void *w,
                      cudaDataType compute, BUFFERS)
@@ -97,7 +97,7 @@ API cusolverDnXsyevBatched_bufferSize(PARAMS, cusolverEigMode_t jobz,
                                       CONST_MATRIX, cudaDataType type_w,
                                       const void *w, cudaDataType compute,
                                       SIZES, int64_t batch)
-SIZE(syevd(jobz), .n = n, .lda = lda, .batch = batch)
+SIZE(op_of_syevd(jobz), .n = n, .lda = lda, .batch = batch)
 API cusolverDnXsyevBatched(PARAMS, cusolverEigMode_t jobz,
                            cublasFillMode_t uplo, int64_t n, MATRIX,
                            cudaDataType type_w, void *w, cudaDataType compute,

@@ -51,7 +51,7 @@ FITS(product);
 FITS(selection);
 
 /* OBJECT as ours, or NULL where nobody set it up. */
-static void *opened(const void *object)
+static void *open_object(const void *object)
 {
     uint64_t magic = 0;
 
@@ -60,9 +60,9 @@ static void *opened(const void *object)
     return magic == MAGIC ? (void *)object : NULL;
 }
 
-static API closed(const void *object)
+static API close_object(const void *object)
 {
-    void *ours = opened(object);
+    void *ours = open_object(object);
 
     if (!ours)
         return BAD;
@@ -84,7 +84,7 @@ API cusparseLtInit(lt_object *handle)
 
 API cusparseLtDestroy(HANDLE)
 {
-    return closed(handle);
+    return close_object(handle);
 }
 
 static const int version[] = {0, 8, 0};
@@ -105,7 +105,7 @@ API cusparseLtGetProperty(libraryPropertyType type, int *value)
 
 static API matrix_init(HANDLE, void *object, const struct matrix *like)
 {
-    if (!opened(handle))
+    if (!open_object(handle))
         return CUSPARSE_STATUS_NOT_INITIALIZED;
     if (!object || like->rows < 1 || like->columns < 1)
         return BAD;
@@ -143,7 +143,7 @@ API cusparseLtStructuredDescriptorInit(HANDLE,
 
 API cusparseLtMatDescriptorDestroy(const lt_object *matrix)
 {
-    return closed(matrix);
+    return close_object(matrix);
 }
 
 /* The attribute's place in M, and its size; NULL where there is none. */
@@ -166,7 +166,7 @@ API cusparseLtMatDescSetAttribute(HANDLE, lt_object *matrix,
                                   enum lt_matrix_attribute which,
                                   const void *data, size_t bytes)
 {
-    struct matrix *m = opened(matrix);
+    struct matrix *m = open_object(matrix);
     size_t wanted = 0;
     void *place = m ? matrix_place(m, which, &wanted) : NULL;
 
@@ -181,7 +181,7 @@ API cusparseLtMatDescGetAttribute(HANDLE,
                                   enum lt_matrix_attribute which,
                                   void *data, size_t bytes)
 {
-    struct matrix *m = opened(matrix);
+    struct matrix *m = open_object(matrix);
     size_t wanted = 0;
     const void *place = m ? matrix_place(m, which, &wanted) : NULL;
 
@@ -197,10 +197,10 @@ API cusparseLtMatmulDescriptorInit(
     const lt_object *b, const lt_object *c,
     const lt_object *d, int compute)
 {
-    const struct matrix *ma = opened(a), *mb = opened(b), *mc = opened(c),
-                        *md = opened(d);
+    const struct matrix *ma = open_object(a), *mb = open_object(b),
+                        *mc = open_object(c), *md = open_object(d);
 
-    if (!opened(handle))
+    if (!open_object(handle))
         return CUSPARSE_STATUS_NOT_INITIALIZED;
     if (!product || !ma || !mb || !mc || !md ||
         ma->structured == mb->structured)
@@ -217,7 +217,7 @@ API cusparseLtMatmulDescSetAttribute(HANDLE,
                                      unsigned which,
                                      const void *data, size_t bytes)
 {
-    struct product *p = opened(product);
+    struct product *p = open_object(product);
 
     if (!p || !data || which >= LT_PRODUCT_ATTRIBUTES || bytes > 8)
         return BAD;
@@ -230,7 +230,7 @@ API cusparseLtMatmulDescGetAttribute(
     HANDLE, const lt_object *product,
     unsigned which, void *data, size_t bytes)
 {
-    const struct product *p = opened(product);
+    const struct product *p = open_object(product);
 
     if (!p || !data || which >= LT_PRODUCT_ATTRIBUTES || bytes > 8)
         return BAD;
@@ -242,7 +242,7 @@ API cusparseLtMatmulAlgSelectionInit(
     HANDLE, lt_object *selection,
     const lt_object *product, int alg)
 {
-    if (!opened(product) || !selection)
+    if (!open_object(product) || !selection)
         return BAD;
     *(struct selection *)selection = (struct selection){
         .magic = MAGIC,
@@ -258,7 +258,7 @@ API cusparseLtMatmulAlgSelectionInit(
 API cusparseLtMatmulAlgSelectionDestroy(
     const lt_object *selection)
 {
-    return closed(selection);
+    return close_object(selection);
 }
 
 API cusparseLtMatmulAlgSetAttribute(HANDLE,
@@ -266,7 +266,7 @@ API cusparseLtMatmulAlgSetAttribute(HANDLE,
                                     enum lt_algorithm_attribute which,
                                     const void *data, size_t bytes)
 {
-    struct selection *s = opened(selection);
+    struct selection *s = open_object(selection);
 
     if (!s || !data || which >= LT_ALGORITHM_ATTRIBUTES ||
         which == LT_ALGORITHM_COUNT ||
@@ -280,7 +280,7 @@ API cusparseLtMatmulAlgGetAttribute(
     HANDLE, const lt_object *selection,
     enum lt_algorithm_attribute which, void *data, size_t bytes)
 {
-    const struct selection *s = opened(selection);
+    const struct selection *s = open_object(selection);
 
     if (!s || !data || which >= LT_ALGORITHM_ATTRIBUTES ||
         bytes != sizeof *s->values)
@@ -294,9 +294,9 @@ API cusparseLtMatmulPlanInit(HANDLE, lt_object *plan,
                              const lt_object *product,
                              const lt_object *selection)
 {
-    const struct product *p = opened(product);
+    const struct product *p = open_object(product);
 
-    if (!p || !opened(selection) || !plan)
+    if (!p || !open_object(selection) || !plan)
         return BAD;
     memcpy(plan, p, sizeof *p);
     return OK;
@@ -304,7 +304,7 @@ API cusparseLtMatmulPlanInit(HANDLE, lt_object *plan,
 
 API cusparseLtMatmulPlanDestroy(const lt_object *plan)
 {
-    return closed(plan);
+    return close_object(plan);
 }
 
 /* What split-K adds up in: nothing, where K is not split. */
@@ -312,7 +312,7 @@ API cusparseLtMatmulGetWorkspace(HANDLE, const lt_object *plan,
                                  size_t *bytes)
 {
     *bytes = 0;
-    return opened(plan) ? OK : BAD;
+    return open_object(plan) ? OK : BAD;
 }
 
 /* The stream where a product is launched: the first of COUNT. */
@@ -323,8 +323,8 @@ static cudaStream_t first_of(const cudaStream_t *streams, int32_t count)
 
 /* Recorded as the product of dense matrices that it stands for: the name says
  * that half of one operand is skipped. */
-static API matmul(uint32_t name, const struct product *p, const void *a,
-                  const void *b, const void *d, cudaStream_t stream)
+static API call_matmul(uint32_t name, const struct product *p, const void *a,
+                       const void *b, const void *d, cudaStream_t stream)
 {
     if (!p)
         return BAD;
@@ -357,8 +357,8 @@ API cusparseLtMatmul(HANDLE, const lt_object *plan,
                      const void *beta, const void *c, void *d, void *workspace,
                      cudaStream_t *streams, int32_t count)
 {
-    return matmul(NAME_OF("cusparseLtMatmul"), opened(plan), a, b, d,
-                  first_of(streams, count));
+    return call_matmul(NAME_OF("cusparseLtMatmul"), open_object(plan), a, b, d,
+                       first_of(streams, count));
 }
 
 API cusparseLtMatmulSearch(HANDLE, lt_object *plan,
@@ -367,8 +367,8 @@ API cusparseLtMatmulSearch(HANDLE, lt_object *plan,
                            void *workspace, cudaStream_t *streams,
                            int32_t count)
 {
-    return matmul(NAME_OF("cusparseLtMatmulSearch"), opened(plan), a, b, d,
-                  first_of(streams, count));
+    return call_matmul(NAME_OF("cusparseLtMatmulSearch"), open_object(plan), a,
+                       b, d, first_of(streams, count));
 }
 
 static uint64_t type_bytes(int32_t type)
@@ -416,18 +416,18 @@ static API size_of(const struct matrix *m, size_t *bytes, size_t *buffer_bytes)
 API cusparseLtSpMMACompressedSize(HANDLE, const lt_object *plan,
                                   size_t *bytes, size_t *buffer_bytes)
 {
-    return size_of(structured_of(opened(plan)), bytes, buffer_bytes);
+    return size_of(structured_of(open_object(plan)), bytes, buffer_bytes);
 }
 
 API cusparseLtSpMMACompressedSize2(HANDLE,
                                    const lt_object *matrix,
                                    size_t *bytes, size_t *buffer_bytes)
 {
-    return size_of(opened(matrix), bytes, buffer_bytes);
+    return size_of(open_object(matrix), bytes, buffer_bytes);
 }
 
 /* Work on one matrix. */
-static API work(uint32_t name, const struct matrix *m, cudaStream_t stream)
+static API call_work(uint32_t name, const struct matrix *m, cudaStream_t stream)
 {
     if (!m)
         return BAD;
@@ -444,8 +444,8 @@ API cusparseLtSpMMACompress(HANDLE, const lt_object *plan,
                             const void *dense, void *compressed, void *buffer,
                             cudaStream_t stream)
 {
-    return work(NAME_OF("cusparseLtSpMMACompress"),
-                structured_of(opened(plan)), stream);
+    return call_work(NAME_OF("cusparseLtSpMMACompress"),
+                     structured_of(open_object(plan)), stream);
 }
 
 API cusparseLtSpMMACompress2(HANDLE, const lt_object *matrix,
@@ -453,15 +453,16 @@ API cusparseLtSpMMACompress2(HANDLE, const lt_object *matrix,
                              const void *dense, void *compressed, void *buffer,
                              cudaStream_t stream)
 {
-    return work(NAME_OF("cusparseLtSpMMACompress2"), opened(matrix), stream);
+    return call_work(NAME_OF("cusparseLtSpMMACompress2"), open_object(matrix),
+                     stream);
 }
 
 API cusparseLtSpMMAPrune(HANDLE, const lt_object *product,
                          const void *in, void *out, int alg,
                          cudaStream_t stream)
 {
-    return work(NAME_OF("cusparseLtSpMMAPrune"),
-                structured_of(opened(product)), stream);
+    return call_work(NAME_OF("cusparseLtSpMMAPrune"),
+                     structured_of(open_object(product)), stream);
 }
 
 API cusparseLtSpMMAPrune2(HANDLE, const lt_object *matrix,
@@ -469,7 +470,8 @@ API cusparseLtSpMMAPrune2(HANDLE, const lt_object *matrix,
                           void *out, int alg,
                           cudaStream_t stream)
 {
-    return work(NAME_OF("cusparseLtSpMMAPrune2"), opened(matrix), stream);
+    return call_work(NAME_OF("cusparseLtSpMMAPrune2"), open_object(matrix),
+                     stream);
 }
 
 /* VALID becomes 0: every group has its zeros. */
@@ -478,8 +480,8 @@ API cusparseLtSpMMAPruneCheck(HANDLE,
                               const void *in, int *valid, cudaStream_t stream)
 {
     memsim_call_result(valid, sizeof *valid);
-    return work(NAME_OF("cusparseLtSpMMAPruneCheck"),
-                structured_of(opened(product)), stream);
+    return call_work(NAME_OF("cusparseLtSpMMAPruneCheck"),
+                     structured_of(open_object(product)), stream);
 }
 
 API cusparseLtSpMMAPruneCheck2(HANDLE, const lt_object *matrix,
@@ -487,5 +489,6 @@ API cusparseLtSpMMAPruneCheck2(HANDLE, const lt_object *matrix,
                                const void *in, int *valid, cudaStream_t stream)
 {
     memsim_call_result(valid, sizeof *valid);
-    return work(NAME_OF("cusparseLtSpMMAPruneCheck2"), opened(matrix), stream);
+    return call_work(NAME_OF("cusparseLtSpMMAPruneCheck2"), open_object(matrix),
+                     stream);
 }

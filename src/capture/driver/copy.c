@@ -79,8 +79,8 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context,
 }
 
 /* One side of a copy in two dimensions: its first byte; 0 for arrays. */
-static uint64_t side(CUmemorytype type, const void *host, CUdeviceptr device,
-                     size_t x, size_t y, size_t pitch)
+static uint64_t copy_side(CUmemorytype type, const void *host,
+                          CUdeviceptr device, size_t x, size_t y, size_t pitch)
 {
     uint64_t base = type == CU_MEMORYTYPE_HOST    ? (uint64_t)host
                     : type == CU_MEMORYTYPE_ARRAY ? 0
@@ -93,10 +93,10 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool blocking)
 {
     NEED_PLACE(c);
 
-    uint64_t from = side(c->srcMemoryType, c->srcHost, c->srcDevice,
-                         c->srcXInBytes, c->srcY, c->srcPitch);
-    uint64_t to = side(c->dstMemoryType, c->dstHost, c->dstDevice,
-                       c->dstXInBytes, c->dstY, c->dstPitch);
+    uint64_t from = copy_side(c->srcMemoryType, c->srcHost, c->srcDevice,
+                              c->srcXInBytes, c->srcY, c->srcPitch);
+    uint64_t to = copy_side(c->dstMemoryType, c->dstHost, c->dstDevice,
+                            c->dstXInBytes, c->dstY, c->dstPitch);
     size_t from_pitch = c->srcPitch ? c->srcPitch : c->WidthInBytes;
     size_t to_pitch = c->dstPitch ? c->dstPitch : c->WidthInBytes;
 

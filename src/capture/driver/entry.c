@@ -68,12 +68,12 @@ static const struct forms {
     {"cuTexRefSetAddress2D", {3020, 4010}},
 };
 
-static void *self(void)
+static void *own_handle(void)
 {
     static void *handle;
     Dl_info info;
 
-    if (!handle && dladdr((void *)self, &info))
+    if (!handle && dladdr((void *)own_handle, &info))
         handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     return handle;
 }
@@ -83,7 +83,7 @@ static void *symbol_find(const char *name, const char *form, const char *ending)
     char whole[NAME_MAX_BYTES + 16];
 
     snprintf(whole, sizeof whole, "%s%s%s", name, form, ending);
-    return self() ? dlsym(self(), whole) : NULL;
+    return own_handle() ? dlsym(own_handle(), whole) : NULL;
 }
 
 /* The number of the newest form that VERSION knows. */

@@ -24,7 +24,8 @@ static CUresult work_kernel(const CUDA_KERNEL_NODE_PARAMS *p,
     return CUDA_SUCCESS;
 }
 
-static uint64_t side(CUmemorytype type, const void *host, CUdeviceptr device)
+static uint64_t node_side(CUmemorytype type, const void *host,
+                          CUdeviceptr device)
 {
     if (type == CU_MEMORYTYPE_ARRAY)
         return 0;
@@ -36,8 +37,8 @@ static CUresult work_copy(const CUDA_MEMCPY3D *c, struct graph_work *work)
 {
     if (!c || !c->WidthInBytes || !c->Height || !c->Depth)
         return CUDA_ERROR_INVALID_VALUE;
-    uint64_t to = side(c->dstMemoryType, c->dstHost, c->dstDevice);
-    uint64_t from = side(c->srcMemoryType, c->srcHost, c->srcDevice);
+    uint64_t to = node_side(c->dstMemoryType, c->dstHost, c->dstDevice);
+    uint64_t from = node_side(c->srcMemoryType, c->srcHost, c->srcDevice);
     if (!to || !from ||
         (c->Depth > 1 && (c->srcHeight != c->Height || //
                           c->dstHeight != c->Height)))

@@ -4,8 +4,8 @@
 
 #include "capture/driver/driver.h"
 
-static CUresult allocate(CUdeviceptr *pointer, size_t bytes, uint64_t pool,
-                         CUstream stream)
+static CUresult allocate_from(CUdeviceptr *pointer, size_t bytes, uint64_t pool,
+                              CUstream stream)
 {
     uint64_t address;
 
@@ -20,13 +20,13 @@ static CUresult allocate(CUdeviceptr *pointer, size_t bytes, uint64_t pool,
 
 CUresult cuMemAllocAsync(CUdeviceptr *pointer, size_t bytes, CUstream stream)
 {
-    return allocate(pointer, bytes, 0, stream);
+    return allocate_from(pointer, bytes, 0, stream);
 }
 
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *pointer, size_t bytes,
                                  CUmemoryPool pool, CUstream stream)
 {
-    return pool ? allocate(pointer, bytes, HANDLE(pool), stream)
+    return pool ? allocate_from(pointer, bytes, HANDLE(pool), stream)
                 : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -10,8 +10,8 @@
 #define ADDRESS_ALIGN 16
 #define BOX_MAX       256
 
-static CUresult encode(CUtensorMap *map, cuuint32_t rank, const void *address,
-                       const cuuint64_t *dims)
+static CUresult encode_map(CUtensorMap *map, cuuint32_t rank,
+                           const void *address, const cuuint64_t *dims)
 {
     uint64_t place = (uint64_t)address;
 
@@ -31,7 +31,7 @@ CUresult cuTensorMapEncodeTiled(
 {
     (void)type, (void)strides, (void)element_strides, (void)interleave;
     (void)swizzle, (void)promotion, (void)fill;
-    NEED(encode(map, rank, address, dims));
+    NEED(encode_map(map, rank, address, dims));
     for (cuuint32_t i = 0; i < rank; i++)
         if (!box[i] || box[i] > BOX_MAX)
             return CUDA_ERROR_INVALID_VALUE;

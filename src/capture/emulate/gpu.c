@@ -94,8 +94,8 @@ static uint64_t broadcast_source(const struct exchange *e,
 
 /* What this rank gets from its peers, who send what it sends. From a root that
  * is another rank, and in a message, it gets nothing: its buffer stays. */
-static void moved(const struct nccl_call *call, const struct communicator *c,
-                  struct emulated *k)
+static void note_moved(const struct nccl_call *call,
+                       const struct communicator *c, struct emulated *k)
 {
     const struct exchange *e = &call->exchange;
     uint64_t own = (uint64_t)c->rank * e->share;
@@ -160,7 +160,8 @@ static _Thread_local struct held {
 /* Whether E meets other real ranks, or brings what the kernel cannot make: a
  * message, which comes back as it was sent, or a product. From a rank that does
  * not exist nothing comes that this one could wait for. */
-static bool travels(const struct exchange *e, const struct communicator *c)
+static bool exchange_travels(const struct exchange *e,
+                             const struct communicator *c)
 {
     switch (e->shape) {
     case SHAPE_SEND:
@@ -186,9 +187,10 @@ static bool travels(const struct exchange *e, const struct communicator *c)
 static struct parcel *parcel_of(const struct communicator *c,
                                 const struct nccl_call *call)
 {
-    struct parcel *p = call->exchange.share && travels(&call->exchange, c)
-                           ? parcel_open(call->exchange.stream)
-                           : NULL;
+    struct parcel *p =
+        call->exchange.share && exchange_travels(&call->exchange, c)
+            ? parcel_open(call->exchange.stream)
+            : NULL;
 
     if (p)
         parcel_add(p, &call->exchange);
@@ -196,13 +198,14 @@ static struct parcel *parcel_of(const struct communicator *c,
 }
 
 /* What comes in P the kernel does not make. */
-static ncclResult_t launch(const struct communicator *c,
-                           const struct nccl_call *call, struct parcel *p)
+static ncclResult_t launch_parcel(const struct communicator *c,
+                                  const struct nccl_call *call,
+                                  struct parcel *p)
 {
     struct emulated k;
     struct emulated_price price;
 
-    moved(call, c, &k);
+    note_moved(call, c, &k);
     if (moves_nothing(&k) || (p && exchange_is_small(&call->exchange)))
         k.shares = 0;
     if (p) {
@@ -224,15 +227,15 @@ static ncclResult_t launch(const struct communicator *c,
     return rc ? ncclUnhandledCudaError : ncclSuccess;
 }
 
-static ncclResult_t carry(const struct communicator *c,
-                          const struct nccl_call *call, bool launches)
+static ncclResult_t carry_call(const struct communicator *c,
+                               const struct nccl_call *call, bool launches)
 {
     struct real_call passed;
     ncclResult_t result = ncclSuccess;
 
     real_enter(&passed);
     if (launches)
-        result = launch(c, call, parcel_of(c, call));
+        result = launch_parcel(c, call, parcel_of(c, call));
     if (!result && passed.outer &&
         tap_begin(&passed, call->exchange.stream) >= 0)
         memsim_submit(TRACE_COLLECTIVE, (const uint64_t *)&call->record,
@@ -248,14 +251,14 @@ static bool is_message(const struct nccl_call *call)
 }
 
 /* Sends what is held where CALL has no room beside it. */
-static ncclResult_t hold(const struct communicator *c,
-                         const struct nccl_call *call)
+static ncclResult_t hold_call(const struct communicator *c,
+                              const struct nccl_call *call)
 {
     ncclResult_t result = ncclSuccess;
     struct real_call passed;
 
     real_enter(&passed);
-    if (held.some && held.parcel && travels(&call->exchange, c) &&
+    if (held.some && held.parcel && exchange_travels(&call->exchange, c) &&
         !parcel_add(held.parcel, &call->exchange))
         result = nccl_gpu_group_end();
     else if (held.some && !held.parcel)
@@ -281,8 +284,8 @@ ncclResult_t nccl_gpu_call(struct communicator *c, const struct nccl_call *call)
     if (holds && held.some && held.comm != c)
         result = nccl_gpu_group_end();
     if (holds && !result)
-        result = hold(c, call);
-    return result ? result : carry(c, call, !holds);
+        result = hold_call(c, call);
+    return result ? result : carry_call(c, call, !holds);
 }
 
 /* One kernel for all, with the bytes of the busier direction. */
@@ -297,7 +300,7 @@ ncclResult_t nccl_gpu_group_end(void)
     held.call.record.bytes =
         held.in_bytes > held.out_bytes ? held.in_bytes : held.out_bytes;
     real_enter(&passed);
-    result = launch(held.comm, &held.call, held.parcel);
+    result = launch_parcel(held.comm, &held.call, held.parcel);
     real_leave(&passed);
     return result;
 }

@@ -41,7 +41,7 @@ static void piece_add(int device, const char *who, uint64_t bytes)
         pieces[i] = (struct piece){who, bytes, device, true};
 }
 
-static int allocate(int device, const char *who, uint64_t bytes)
+static int allocate_on(int device, const char *who, uint64_t bytes)
 {
     CUdeviceptr address;
 
@@ -65,7 +65,7 @@ int memory_take(int device, const char *who, uint64_t bytes, bool once)
     if (spare)
         spare->used = true;
     else if (!once || !piece_find(device, who, 0, true))
-        rc = allocate(device, who, bytes);
+        rc = allocate_on(device, who, bytes);
     if (!spare && !rc)
         piece_add(device, who, bytes);
     pthread_mutex_unlock(&lock);

@@ -84,7 +84,7 @@ static bool has_models(void)
 
 /* --- where the ranks are -------------------------------------------------- */
 
-static struct placement blocks(void)
+static struct placement block_placement(void)
 {
     const struct session *session = memsim_session();
     const struct cluster *cluster = options.price.cluster;
@@ -117,7 +117,7 @@ static struct price_place message_place(const struct communicator *c,
 static struct price_place place_of(const struct communicator *c,
                                    const struct nccl_call *call)
 {
-    const struct placement at = blocks();
+    const struct placement at = block_placement();
     const struct session *session = memsim_session();
     struct spread s;
 

@@ -63,7 +63,7 @@ static void on_record(const struct trace_put *r)
     }
 }
 
-static void die(uint32_t rank, uint32_t step)
+static void die_at_step(uint32_t rank, uint32_t step)
 {
     memsim_note("--delay die=%u: rank %u dies as step %u begins; the process "
                 "of rank %u%s is killed",
@@ -78,7 +78,7 @@ static void step_begins(uint32_t step)
 
     emulated_price_step(step, &s);
     if (s.dead != DELAY_ANY)
-        die(s.dead, step);
+        die_at_step(s.dead, step);
     struct timespec left = {.tv_sec = (time_t)(s.sleep_ns / NS_PER_S),
                             .tv_nsec = (long)(s.sleep_ns % NS_PER_S)};
     while (s.sleep_ns && nanosleep(&left, &left))

@@ -40,7 +40,8 @@ static bool has_root(const struct call *call, const struct communicator *c)
            (call->root >= 0 && call->root < c->ranks);
 }
 
-static ncclResult_t connect(struct communicator *c, const struct call *call)
+static ncclResult_t connect_call(struct communicator *c,
+                                 const struct call *call)
 {
     ncclResult_t result = communicator_connect(c, call->uses);
 
@@ -118,7 +119,7 @@ static ncclResult_t collective_run(const struct call *call, int sends,
     int rc = nccl_gpu_of_stream((uint64_t)call->stream, &device);
     if (rc)
         return nccl_result(rc);
-    ncclResult_t connected = connect(c, call);
+    ncclResult_t connected = connect_call(c, call);
     if (connected)
         return connected;
     uint64_t number = call_number(c, call, receives);

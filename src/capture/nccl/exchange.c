@@ -76,14 +76,16 @@ static bool has_one_source(const struct exchange *e)
            e->shape == SHAPE_RECEIVE;
 }
 
-static bool sends(const struct exchange *e, const struct communicator *c)
+static bool exchange_sends(const struct exchange *e,
+                           const struct communicator *c)
 {
     if (e->shape == SHAPE_BROADCAST || e->shape == SHAPE_SCATTER)
         return is_root(e, c);
     return e->shape != SHAPE_RECEIVE;
 }
 
-static bool receives(const struct exchange *e, const struct communicator *c)
+static bool exchange_receives(const struct exchange *e,
+                              const struct communicator *c)
 {
     if (e->shape == SHAPE_REDUCE || e->shape == SHAPE_GATHER)
         return is_root(e, c);
@@ -122,7 +124,7 @@ static struct mailbox_letter letter_of(const struct exchange *e,
         .bytes = letter_bytes(e, c)};
 }
 
-static void post(const struct exchange *e, struct communicator *c)
+static void post_values(const struct exchange *e, struct communicator *c)
 {
     const struct mailbox_letter letter = letter_of(e, c, (uint32_t)c->rank);
 
@@ -200,7 +202,7 @@ static int stand_in(const struct exchange *e, const struct communicator *c,
 
 /* The first rank whose letter is waited for; -1: none. C->ranks: one that is
  * not there yet. */
-static int missing(const struct exchange *e, const struct communicator *c)
+static int missing_rank(const struct exchange *e, const struct communicator *c)
 {
     struct sources s;
 
@@ -282,8 +284,9 @@ static void memory_put(uint64_t to, uint64_t bytes, bool known)
 }
 
 /* Every rank's share, side by side: what number BY of S sends. */
-static void gather(const struct exchange *e, const struct communicator *c,
-                   const struct sources *s, const uint8_t *by)
+static void gather_values(const struct exchange *e,
+                          const struct communicator *c, const struct sources *s,
+                          const uint8_t *by)
 {
     uint64_t at = sends_shares(e) ? (uint64_t)c->rank * e->share : 0;
 
@@ -367,7 +370,7 @@ static bool take_all(const struct exchange *e, const struct communicator *c)
     sources_find(c, &s);
     sources_assign(c, &s, 0, s.count ? (uint32_t)c->ranks : 0, by);
     if (receives_shares(e))
-        gather(e, c, &s, by);
+        gather_values(e, c, &s, by);
     else
         memory_put(e->receive, e->share, sum_up(e, c, &s, by));
     free(by);
@@ -384,14 +387,14 @@ static void carry_out(const struct exchange *e, const struct communicator *c)
         nccl_gpu_forget(e->receive, received_bytes(e, c));
 }
 
-static bool complete(void *data, bool unwanted, bool over)
+static bool exchange_complete(void *data, bool unwanted, bool over)
 {
     const struct exchange *e = &((const struct exchange_wait *)data)->e;
     const struct communicator *c = communicator_get(e->comm);
 
     if (!c)
         return true;
-    if (!over && missing(e, c) >= 0)
+    if (!over && missing_rank(e, c) >= 0)
         return false;
     if (unwanted)
         return true;
@@ -404,7 +407,7 @@ static bool complete(void *data, bool unwanted, bool over)
 /* --- how long it is waited for -------------------------------------------- */
 
 /* First for short times, and again when others wait for this process. */
-static void wait(void *data, unsigned ms)
+static void wait_for_peers(void *data, unsigned ms)
 {
     struct exchange_wait *p = data;
     const struct communicator *c = communicator_get(p->e.comm);
@@ -465,14 +468,14 @@ static bool is_full(const struct communicator *c, uint64_t idle)
 }
 
 /* RANK of C is not waited for any more. */
-static void forsake(struct communicator *c, int rank)
+static void forsake_rank(struct communicator *c, int rank)
 {
     if (rank < c->ranks && c->gone_count < COMMUNICATOR_GONE)
         c->gone[c->gone_count++] = (uint32_t)rank;
 }
 
-static void say(const struct exchange *e, const struct communicator *c,
-                int rank, const char *place, const char *why)
+static void say_mismatch(const struct exchange *e, const struct communicator *c,
+                         int rank, const char *place, const char *why)
 {
     char other[32] = "another rank";
 
@@ -488,7 +491,7 @@ static bool give_up(void *data, uint64_t waited_ms, const char *place)
 {
     struct exchange_wait *p = data;
     struct communicator *c = communicator_get(p->e.comm);
-    int rank = c ? missing(&p->e, c) : -1;
+    int rank = c ? missing_rank(&p->e, c) : -1;
     uint32_t pid;
 
     if (rank < 0 || (p->looked_ms && waited_ms - p->looked_ms < LOOK_MS))
@@ -499,20 +502,21 @@ static bool give_up(void *data, uint64_t waited_ms, const char *place)
     if (!seated) {
         c->box.is_full = is_full(c, idle);
         if (c->box.is_full && idle >= SEND_MS)
-            say(&p->e, c, rank < c->ranks ? rank : -1, place, "did not come");
+            say_mismatch(&p->e, c, rank < c->ranks ? rank : -1, place,
+                         "did not come");
         return false;
     }
     bool dead = !memsim_peer_lives(pid);
-    if (missing(&p->e, c) != rank || (!dead && idle < SEND_MS))
+    if (missing_rank(&p->e, c) != rank || (!dead && idle < SEND_MS))
         return false;
-    say(&p->e, c, rank, place,
-        dead ? "has ended" : "sends nothing and is idle");
-    forsake(c, rank);
-    return missing(&p->e, c) < 0;
+    say_mismatch(&p->e, c, rank, place,
+                 dead ? "has ended" : "sends nothing and is idle");
+    forsake_rank(c, rank);
+    return missing_rank(&p->e, c) < 0;
 }
 
 static const struct await_kind kind = {
-    .complete = complete, .sleep = wait, .give_up = give_up};
+    .complete = exchange_complete, .sleep = wait_for_peers, .give_up = give_up};
 
 /* --- from outside --------------------------------------------------------- */
 
@@ -525,33 +529,33 @@ uint64_t exchange_sent(const struct exchange *e)
 {
     const struct communicator *c = communicator_get(e->comm);
 
-    return e->send && sends(e, c) ? letter_bytes(e, c) : 0;
+    return e->send && exchange_sends(e, c) ? letter_bytes(e, c) : 0;
 }
 
 uint64_t exchange_received(const struct exchange *e)
 {
     const struct communicator *c = communicator_get(e->comm);
 
-    return e->receive && receives(e, c) ? received_bytes(e, c) : 0;
+    return e->receive && exchange_receives(e, c) ? received_bytes(e, c) : 0;
 }
 
 void exchange_post(const struct exchange *e)
 {
     struct communicator *c = communicator_get(e->comm);
 
-    if (sends(e, c))
-        post(e, c);
+    if (exchange_sends(e, c))
+        post_values(e, c);
 }
 
 bool exchange_has_come(struct exchange_wait *w, uint64_t waited_ms)
 {
     struct communicator *c = communicator_get(w->e.comm);
 
-    if (!c || !receives(&w->e, c) || missing(&w->e, c) < 0)
+    if (!c || !exchange_receives(&w->e, c) || missing_rank(&w->e, c) < 0)
         return true;
     if (!c->box.is_full)
         c->box.is_full = is_full(c, 0);
-    return missing(&w->e, c) < 0 || give_up(w, waited_ms, "");
+    return missing_rank(&w->e, c) < 0 || give_up(w, waited_ms, "");
 }
 
 void exchange_take(const struct exchange *e)
@@ -581,16 +585,16 @@ void exchange_begin(const struct exchange *e)
     if (!e->share || !e->count)
         return;
     if (!is_small(e, c)) {
-        if (receives(e, c) && e->receive)
+        if (exchange_receives(e, c) && e->receive)
             nccl_gpu_forget(e->receive, bytes);
         return;
     }
-    if (sends(e, c) && e->send)
-        post(e, c);
-    if (!receives(e, c) || !e->receive)
+    if (exchange_sends(e, c) && e->send)
+        post_values(e, c);
+    if (!exchange_receives(e, c) || !e->receive)
         return;
     memsim_await_memory(e->receive, bytes);
-    if (!c->box.is_full && missing(e, c) >= 0)
+    if (!c->box.is_full && missing_rank(e, c) >= 0)
         c->box.is_full = is_full(c, 0);
     memsim_stream_awaits(e->stream,
                          memsim_await(&kind, &pending, sizeof pending,

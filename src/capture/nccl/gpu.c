@@ -49,7 +49,8 @@ void nccl_gpu_object_end(int device, const char *who)
 
 /* In a capture a node is made that does, when the graph is launched, as if all
  * ranks sent the same: what ranks send each other in graphs is not known. */
-static bool capture(const struct nccl_call *call, const struct communicator *c)
+static bool capture_call(const struct nccl_call *call,
+                         const struct communicator *c)
 {
     const struct exchange *e = &call->exchange;
     bool captured = false;
@@ -67,7 +68,7 @@ static bool capture(const struct nccl_call *call, const struct communicator *c)
 
 ncclResult_t nccl_gpu_call(struct communicator *c, const struct nccl_call *call)
 {
-    if (!capture(call, c))
+    if (!capture_call(call, c))
         exchange_begin(&call->exchange);
     memsim_kernel_count((int)call->record.device);
     memsim_submit(TRACE_COLLECTIVE, (const uint64_t *)&call->record,

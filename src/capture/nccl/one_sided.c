@@ -41,7 +41,7 @@ struct one_sided {
     cudaStream_t stream;
 };
 
-static ncclResult_t submit(const struct one_sided *call)
+static ncclResult_t submit_call(const struct one_sided *call)
 {
     const struct communicator *c = communicator_get(call->comm);
     int device;
@@ -62,8 +62,8 @@ static ncclResult_t submit(const struct one_sided *call)
 }
 
 /* NCCL has one signal and one context, and no flags yet. */
-static ncclResult_t check(ncclComm_t comm, int peer, int signal, int context,
-                          unsigned flags)
+static ncclResult_t check_call(ncclComm_t comm, int peer, int signal,
+                               int context, unsigned flags)
 {
     const struct communicator *c = communicator_get(comm);
 
@@ -94,34 +94,35 @@ ncclResult_t ncclPutSignal(const void *buffer, size_t count,
                            unsigned flags, ncclComm_t comm, cudaStream_t stream)
 {
     uint64_t bytes = count * nccl_type_bytes((int)type);
-    ncclResult_t result = check(comm, peer, signal, context, flags);
+    ncclResult_t result = check_call(comm, peer, signal, context, flags);
 
     if (!result)
         result =
             window_put(comm, buffer, bytes, peer, window_get(window), offset);
     if (result)
         return result;
-    return submit(&(const struct one_sided){.name = NAME_OF("ncclPutSignal"),
-                                            .comm = comm,
-                                            .peer = peer,
-                                            .count = count,
-                                            .type = (uint64_t)type,
-                                            .bytes = bytes,
-                                            .send = (uint64_t)buffer,
-                                            .stream = stream});
+    return submit_call(
+        &(const struct one_sided){.name = NAME_OF("ncclPutSignal"),
+                                  .comm = comm,
+                                  .peer = peer,
+                                  .count = count,
+                                  .type = (uint64_t)type,
+                                  .bytes = bytes,
+                                  .send = (uint64_t)buffer,
+                                  .stream = stream});
 }
 
 ncclResult_t ncclSignal(int peer, int signal, int context, unsigned flags,
                         ncclComm_t comm, cudaStream_t stream)
 {
-    ncclResult_t result = check(comm, peer, signal, context, flags);
+    ncclResult_t result = check_call(comm, peer, signal, context, flags);
 
     if (result)
         return result;
-    return submit(&(const struct one_sided){.name = NAME_OF("ncclSignal"),
-                                            .comm = comm,
-                                            .peer = peer,
-                                            .stream = stream});
+    return submit_call(&(const struct one_sided){.name = NAME_OF("ncclSignal"),
+                                                 .comm = comm,
+                                                 .peer = peer,
+                                                 .stream = stream});
 }
 
 ncclResult_t ncclWaitSignal(int count, struct wait_signal *waits,
@@ -131,10 +132,10 @@ ncclResult_t ncclWaitSignal(int count, struct wait_signal *waits,
                                              : ncclInvalidArgument;
 
     for (int i = 0; i < count && !result; i++)
-        result = waits[i].count > 0 ? check(comm, waits[i].peer,
-                                            waits[i].signal, waits[i].context,
-                                            0)
-                                    : ncclInvalidArgument;
+        result = waits[i].count > 0
+                     ? check_call(comm, waits[i].peer, waits[i].signal,
+                                  waits[i].context, 0)
+                     : ncclInvalidArgument;
     if (result)
         return result;
     int i = 0;
@@ -142,9 +143,10 @@ ncclResult_t ncclWaitSignal(int count, struct wait_signal *waits,
         i++;
     if (i < count) /* another rank's */
         windows_forget(comm);
-    return submit(&(const struct one_sided){.name = NAME_OF("ncclWaitSignal"),
-                                            .comm = comm,
-                                            .peer = waits[0].peer,
-                                            .count = (uint64_t)count,
-                                            .stream = stream});
+    return submit_call(
+        &(const struct one_sided){.name = NAME_OF("ncclWaitSignal"),
+                                  .comm = comm,
+                                  .peer = waits[0].peer,
+                                  .count = (uint64_t)count,
+                                  .stream = stream});
 }

@@ -8,7 +8,7 @@
 #include "capture/core/memory/device.h"
 #include "capture/core/memory/values.h"
 
-static ncclResult_t check(ncclComm_t comm, const void *buffer)
+static ncclResult_t check_buffer(ncclComm_t comm, const void *buffer)
 {
     if (!communicator_get(comm) || !buffer ||
         !memsim_values_is_device((uint64_t)buffer))
@@ -19,8 +19,8 @@ static ncclResult_t check(ncclComm_t comm, const void *buffer)
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buffer, size_t size,
                               void **handle)
 {
-    ncclResult_t result = handle && size ? check(comm, buffer)
-                                         : ncclInvalidArgument;
+    ncclResult_t result =
+        handle && size ? check_buffer(comm, buffer) : ncclInvalidArgument;
 
     if (!result)
         *handle = buffer;
@@ -29,7 +29,7 @@ ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buffer, size_t size,
 
 ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle)
 {
-    return check(comm, handle);
+    return check_buffer(comm, handle);
 }
 
 /* A window that some address is looked up for. */
@@ -77,8 +77,8 @@ struct window *window_around(ncclComm_t comm, const void *buffer)
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t size,
                                     ncclWindow_t *window, int flags)
 {
-    ncclResult_t result = window && size ? check(comm, buffer)
-                                         : ncclInvalidArgument;
+    ncclResult_t result =
+        window && size ? check_buffer(comm, buffer) : ncclInvalidArgument;
 
     if (result)
         return result;

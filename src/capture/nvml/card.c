@@ -266,7 +266,7 @@ nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device,
     return NVML_SUCCESS;
 }
 
-static nvmlReturn_t off(nvmlDevice_t device, nvmlEnableState_t *state)
+static nvmlReturn_t answer_off(nvmlDevice_t device, nvmlEnableState_t *state)
 {
     NEED_CARD(device, card);
     *state = NVML_FEATURE_DISABLED;
@@ -276,13 +276,13 @@ static nvmlReturn_t off(nvmlDevice_t device, nvmlEnableState_t *state)
 nvmlReturn_t nvmlDeviceGetDisplayActive(nvmlDevice_t device,
                                         nvmlEnableState_t *state)
 {
-    return off(device, state);
+    return answer_off(device, state);
 }
 
 nvmlReturn_t nvmlDeviceGetDisplayMode(nvmlDevice_t device,
                                       nvmlEnableState_t *state)
 {
-    return off(device, state);
+    return answer_off(device, state);
 }
 
 nvmlReturn_t nvmlDeviceGetPersistenceMode(nvmlDevice_t device,

@@ -37,8 +37,8 @@ static uint64_t bytes_of(const struct session_process *p, unsigned card)
 typedef void process_write(void *infos, uint32_t i, uint32_t pid,
                            uint64_t bytes);
 
-static nvmlReturn_t list(nvmlDevice_t device, unsigned *count, void *infos,
-                         process_write *write)
+static nvmlReturn_t list_processes(nvmlDevice_t device, unsigned *count,
+                                   void *infos, process_write *write)
 {
     const struct session_process *p;
     uint32_t slot = 0, found = 0;
@@ -74,24 +74,24 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device,
                                                   unsigned int *count,
                                                   nvmlProcessInfo_v1_t *infos)
 {
-    return list(device, count, infos, write_v1);
+    return list_processes(device, count, infos, write_v1);
 }
 
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(
     nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v2_t *infos)
 {
-    return list(device, count, infos, write_v2);
+    return list_processes(device, count, infos, write_v2);
 }
 
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device,
                                                      unsigned int *count,
                                                      nvmlProcessInfo_t *infos)
 {
-    return list(device, count, infos, write_v2);
+    return list_processes(device, count, infos, write_v2);
 }
 
 /* Nobody draws. */
-static nvmlReturn_t none(nvmlDevice_t device, unsigned *count)
+static nvmlReturn_t list_none(nvmlDevice_t device, unsigned *count)
 {
     NEED_CARD(device, card);
     if (!count)
@@ -105,14 +105,14 @@ nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses(nvmlDevice_t device,
                                                    nvmlProcessInfo_v1_t *infos)
 {
     (void)infos;
-    return none(device, count);
+    return list_none(device, count);
 }
 
 nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v2(
     nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v2_t *infos)
 {
     (void)infos;
-    return none(device, count);
+    return list_none(device, count);
 }
 
 nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t device,
@@ -120,5 +120,5 @@ nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t device,
                                                       nvmlProcessInfo_t *infos)
 {
     (void)infos;
-    return none(device, count);
+    return list_none(device, count);
 }

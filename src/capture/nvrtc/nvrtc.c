@@ -151,7 +151,8 @@ nvrtcResult nvrtcGetLoweredName(nvrtcProgram handle, const char *expression,
 
 /* "--gpu-architecture=sm_90a" and "-arch=compute_80", or in two words. A real
  * architecture gives a binary, a virtual one PTX alone. */
-static unsigned architecture(int count, const char *const *options, bool *real)
+static unsigned read_architecture(int count, const char *const *options,
+                                  bool *real)
 {
     unsigned capability = 75; /* what CUDA 13's NVRTC takes without one */
 
@@ -170,7 +171,7 @@ static unsigned architecture(int count, const char *const *options, bool *real)
 }
 
 /* PyTorch compiles one kernel at a time and loads it at once. */
-static void declare(const char *source)
+static void declare_kernels(const char *source)
 {
     struct source_kernel kernel;
 
@@ -189,10 +190,10 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram handle, int count,
         return NVRTC_ERROR_INVALID_PROGRAM;
     if (count < 0 || (count && !options))
         return NVRTC_ERROR_INVALID_INPUT;
-    unsigned capability = architecture(count, options, &real);
+    unsigned capability = read_architecture(count, options, &real);
     program->compiled = true;
     program->ptx.used = program->cubin.used = 0;
-    declare(program->source.bytes);
+    declare_kernels(program->source.bytes);
     bool fine =
         source_kernels(program->source.bytes, &program->names) &&
         source_ptx(&program->names, capability, &program->ptx) &&
@@ -200,7 +201,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram handle, int count,
     return fine ? NVRTC_SUCCESS : NVRTC_ERROR_OUT_OF_MEMORY;
 }
 
-static const struct buffer *output(nvrtcProgram handle, size_t field)
+static const struct buffer *program_output(nvrtcProgram handle, size_t field)
 {
     const struct program *program = program_get(handle);
 
@@ -213,7 +214,7 @@ static const struct buffer *output(nvrtcProgram handle, size_t field)
 static nvrtcResult output_size(nvrtcProgram handle, size_t field, bool text,
                                size_t *bytes)
 {
-    const struct buffer *found = output(handle, field);
+    const struct buffer *found = program_output(handle, field);
 
     if (!found || !bytes)
         return found ? NVRTC_ERROR_INVALID_INPUT : NVRTC_ERROR_INVALID_PROGRAM;
@@ -224,7 +225,7 @@ static nvrtcResult output_size(nvrtcProgram handle, size_t field, bool text,
 static nvrtcResult output_copy(nvrtcProgram handle, size_t field, bool text,
                                char *out)
 {
-    const struct buffer *found = output(handle, field);
+    const struct buffer *found = program_output(handle, field);
 
     if (!found || !out)
         return found ? NVRTC_ERROR_INVALID_INPUT : NVRTC_ERROR_INVALID_PROGRAM;

@@ -308,7 +308,7 @@ static bool file_open(void)
     return out >= 0;
 }
 
-static void begin(void)
+static void begin_activity(void)
 {
     process_join();
     library_load();
@@ -335,7 +335,7 @@ void activity_begin(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    pthread_once(&once, begin);
+    pthread_once(&once, begin_activity);
 }
 
 void activity_push(uint64_t number)

@@ -13,7 +13,7 @@
 #define PAGE           UINT64_C(4096)
 
 /* CUDA gives the host whole pages. */
-static uint64_t pages(uint64_t bytes)
+static uint64_t round_to_pages(uint64_t bytes)
 {
     return (bytes + PAGE - 1) & ~(PAGE - 1);
 }
@@ -75,13 +75,13 @@ cudaError_t cudaMemGetInfo(size_t *available, size_t *total)
 cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned int flags)
 {
     REAL_TAP(cudaHostAlloc, (p, bytes, flags),
-             tap_host(*p, pages(bytes), HOST_PINNED, flags));
+             tap_host(*p, round_to_pages(bytes), HOST_PINNED, flags));
 }
 
 cudaError_t cudaMallocHost(void **p, size_t bytes)
 {
     REAL_TAP(cudaMallocHost, (p, bytes),
-             tap_host(*p, pages(bytes), HOST_PINNED, 0));
+             tap_host(*p, round_to_pages(bytes), HOST_PINNED, 0));
 }
 
 cudaError_t cudaFreeHost(void *p)
@@ -103,7 +103,7 @@ cudaError_t cudaHostUnregister(void *p)
 cudaError_t cudaMallocManaged(void **p, size_t bytes, unsigned int flags)
 {
     REAL_TAP(cudaMallocManaged, (p, bytes, flags),
-             tap_host(*p, pages(bytes), HOST_MANAGED, flags));
+             tap_host(*p, round_to_pages(bytes), HOST_MANAGED, flags));
 }
 
 /* --- copies, sets --------------------------------------------------------- */

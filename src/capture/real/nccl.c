@@ -116,7 +116,7 @@ static uint64_t type_bytes(ncclDataType_t type)
 /* --- communicators -------------------------------------------------------- */
 
 /* COMM is there, of RANKS, or of as many as it says itself: 0. */
-static void created(ncclComm_t comm, const void *id, int rank, int ranks)
+static void note_created(ncclComm_t comm, const void *id, int rank, int ranks)
 {
     char text[ID_BYTES] = {0};
     int device = card_current();
@@ -142,7 +142,7 @@ static struct member member_of(ncclComm_t comm)
     struct member m = {.comm = comm};
 
     if (!member_get(comm, &m)) {
-        created(comm, NULL, 0, 0);
+        note_created(comm, NULL, 0, 0);
         member_get(comm, &m);
     } else if (!m.ranks) {
         member_ask(comm, &m);
@@ -156,7 +156,7 @@ static void created_in_world(ncclComm_t comm, const ncclUniqueId *id, int rank,
                              int ranks)
 {
     memsim_process_world((uint32_t)rank, (uint32_t)ranks);
-    created(comm, id->internal, rank, ranks);
+    note_created(comm, id->internal, rank, ranks);
 }
 
 /* The body of a tap that makes a communicator: what follows records it. */
@@ -189,21 +189,22 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int ranks, int rank,
 ncclResult_t ncclCommInitAll(ncclComm_t *comms, int count, const int *devices)
 {
     MAKES(ncclCommInitAll, (comms, count, devices),
-          for (int i = 0; i < count; i++) created(comms[i], NULL, i, count));
+          for (int i = 0; i < count; i++)
+              note_created(comms[i], NULL, i, count));
 }
 
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key,
                            ncclComm_t *child, ncclConfig_t *config)
 {
     MAKES(ncclCommSplit, (comm, color, key, child, config),
-          created(*child, NULL, 0, 0));
+          note_created(*child, NULL, 0, 0));
 }
 
 ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int count,
                             ncclComm_t *child, ncclConfig_t *config, int flags)
 {
     MAKES(ncclCommShrink, (comm, excluded, count, child, config, flags),
-          created(*child, NULL, 0, 0));
+          note_created(*child, NULL, 0, 0));
 }
 
 /* Of NCCL 2.30; nccl.h may be older. */
@@ -215,7 +216,7 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int ranks, const ncclUniqueId *id,
     const int own = comm ? member_of(comm).rank : rank;
 
     MAKES(ncclCommGrow, (comm, ranks, id, rank, grown, config),
-          created(*grown, NULL, own, ranks));
+          note_created(*grown, NULL, own, ranks));
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm)
@@ -242,7 +243,8 @@ struct collective {
     cudaStream_t stream;
 };
 
-static void called(const struct real_call *call, const struct collective *c)
+static void note_called(const struct real_call *call,
+                        const struct collective *c)
 {
     const struct member m = member_of(c->comm);
 
@@ -260,15 +262,14 @@ static void called(const struct real_call *call, const struct collective *c)
 /* The body of a tap of NAME. */
 #define COLLECTIVE(name_, arguments, ...)                                      \
     MAKES(name_, arguments, {                                                  \
-        const struct collective c = {                                          \
-            .name = #name_,                                                    \
-            .count = count,                                                    \
-            .bytes = count * type_bytes(type),                                 \
-            .type = (int)type,                                                 \
-            .comm = comm,                                                      \
-            .stream = stream,                                                  \
-            __VA_ARGS__};                                                      \
-        called(&call, &c);                                                     \
+        const struct collective c = {.name = #name_,                           \
+                                     .count = count,                           \
+                                     .bytes = count * type_bytes(type),        \
+                                     .type = (int)type,                        \
+                                     .comm = comm,                             \
+                                     .stream = stream,                         \
+                                     __VA_ARGS__};                             \
+        note_called(&call, &c);                                                \
     })
 
 ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count,

@@ -57,7 +57,7 @@ void real_tell(const struct real_call *call)
 /* --- functions ------------------------------------------------------------ */
 
 /* cudaErrorSymbolNotFound, CUDA_ERROR_NOT_FOUND. */
-static int64_t missing(void)
+static int64_t report_missing(void)
 {
     return CORE_NOT_FOUND;
 }
@@ -135,12 +135,12 @@ void *real_function(const char *name)
 {
     void *found = real_look_up(name);
 
-    return found ? found : (void *)missing;
+    return found ? found : (void *)report_missing;
 }
 
 /* --- for the library with the driver's name ------------------------------- */
 
-static void *self(void)
+static void *own_handle(void)
 {
     static void *handle;
 
@@ -152,7 +152,7 @@ static void *self(void)
 void *real_tap(const char *name)
 {
     Dl_info info, own;
-    void *found = self() ? dlsym(self(), name) : NULL;
+    void *found = own_handle() ? dlsym(own_handle(), name) : NULL;
 
     return found && dladdr(found, &info) && dladdr((void *)real_tap, &own) &&
                    info.dli_fbase == own.dli_fbase

@@ -108,7 +108,7 @@ bool usage_own_bytes(int device, uint64_t *bytes)
 
 /* --- clocks --------------------------------------------------------------- */
 
-static void look(struct seen *s)
+static void look_at_usage(struct seen *s)
 {
     unsigned long long reasons = 0;
     unsigned mhz = 0;
@@ -134,10 +134,10 @@ void usage_look(int device)
         !atomic_compare_exchange_strong(&s->last_ns, &last, now))
         return;
     if (handle_of(device))
-        look(s);
+        look_at_usage(s);
 }
 
-static void conclude(void)
+static void conclude_usage(void)
 {
     for (int i = 0; i < SESSION_DEVICES; i++)
         if (seen[i].slowed)
@@ -147,7 +147,7 @@ static void conclude(void)
                         seen[i].most_mhz);
 }
 
-static struct process_hook hook = {.at_end = conclude};
+static struct process_hook hook = {.at_end = conclude_usage};
 
 __attribute__((constructor)) static void usage_hook(void)
 {

@@ -52,7 +52,7 @@ static struct cxx_text cxx_trim(struct cxx_text text)
 }
 
 /* The bracket that closes what text.at[open] opens; the end where none does. */
-static size_t closing(struct cxx_text text, size_t open)
+static size_t find_closing(struct cxx_text text, size_t open)
 {
     int depth = 0;
 
@@ -73,7 +73,7 @@ static void split_list(struct cxx_text list, struct cxx_parts *parts)
     list = cxx_trim(list);
     for (size_t i = 0; i < list.length; i++) {
         if (strchr("<({[", list.at[i]))
-            i = closing(list, i);
+            i = find_closing(list, i);
         bool ends = i + 1 >= list.length;
         if (!ends && list.at[i] != ',')
             continue;
@@ -89,7 +89,7 @@ static void split_list(struct cxx_text list, struct cxx_parts *parts)
 static size_t split_brackets(struct cxx_text text, size_t open,
                              struct cxx_parts *parts)
 {
-    size_t close = closing(text, open);
+    size_t close = find_closing(text, open);
 
     split_list((struct cxx_text){text.at + open + 1,
                                  close > open ? close - open - 1 : 0},
@@ -132,7 +132,7 @@ bool cxx_lambda(struct cxx_text name, struct cxx_parts *parameters)
     for (size_t i = name.length - length; i; i--) {
         struct cxx_text rest = cxx_from(name, i);
 
-        if (!cxx_begins(rest, mark) || closing(rest, 0) + 1 != rest.length)
+        if (!cxx_begins(rest, mark) || find_closing(rest, 0) + 1 != rest.length)
             continue;
         split_brackets(rest, length - 1, parameters);
         return true;
@@ -165,8 +165,8 @@ bool cxx_number(struct cxx_text text, int32_t *number)
         return true;
     }
     if (text.length && *text.at == '(')
-        text = cxx_from(text, closing(text, 0) + 1 < text.length
-                                  ? closing(text, 0) + 1
+        text = cxx_from(text, find_closing(text, 0) + 1 < text.length
+                                  ? find_closing(text, 0) + 1
                                   : text.length);
     if (text.length && *text.at == '-') {
         negative = true;

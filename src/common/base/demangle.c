@@ -85,7 +85,7 @@ static bool go_down(struct demangler *d)
     return !d->failed;
 }
 
-static void remember(struct demangler *d, const char *from, const char *to)
+static void remember_text(struct demangler *d, const char *from, const char *to)
 {
     if (d->replaying || d->failed)
         return;
@@ -212,7 +212,7 @@ static void read_unqualified(struct demangler *d)
 
 static void read_prefix(struct demangler *d, const char *end, bool is_function);
 
-static void replay(struct demangler *d, const struct place *place)
+static void replay_place(struct demangler *d, const struct place *place)
 {
     const char *at = d->at;
 
@@ -276,7 +276,7 @@ static void read_substitution(struct demangler *d)
     if (d->failed || index >= d->place_count)
         demangle_fail(d);
     else
-        replay(d, &d->places[index]);
+        replay_place(d, &d->places[index]);
 }
 
 static void read_argument(struct demangler *d);
@@ -360,7 +360,7 @@ static void read_prefix(struct demangler *d, const char *end, bool is_function)
             write_word(d, "::");
         read_prefix_part(d, is_function);
         if (!known && (end || *d->at != 'E'))
-            remember(d, start, d->at);
+            remember_text(d, start, d->at);
     }
 }
 
@@ -394,7 +394,7 @@ static void read_unscoped(struct demangler *d, bool is_function)
     if (d->failed || *d->at != 'I')
         return;
     if (!known)
-        remember(d, start, d->at);
+        remember_text(d, start, d->at);
     read_template_arguments(d, is_function);
     d->is_template = true;
 }
@@ -584,7 +584,7 @@ static void read_pointer(struct demangler *d)
         const char *from = d->at;
 
         read_function(d, mark[0] == '*' ? " (*)" : " (&)");
-        remember(d, from, NULL);
+        remember_text(d, from, NULL);
         return;
     }
     read_type(d);
@@ -706,7 +706,7 @@ static void read_type(struct demangler *d)
     if (!go_down(d))
         return;
     if (read_type_kind(d))
-        remember(d, from, NULL);
+        remember_text(d, from, NULL);
     d->depth--;
 }
 

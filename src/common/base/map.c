@@ -9,7 +9,7 @@ struct map_slot {
 };
 
 /* The finaliser of splitmix64: keys are addresses, whose low bits are equal. */
-static size_t home(const struct map *map, uint64_t key)
+static size_t home_slot(const struct map *map, uint64_t key)
 {
     key = (key ^ key >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     key = (key ^ key >> 27) * UINT64_C(0x94d049bb133111eb);
@@ -19,7 +19,7 @@ static size_t home(const struct map *map, uint64_t key)
 /* Where KEY is, or would go. */
 static struct map_slot *slot_find(const struct map *map, uint64_t key)
 {
-    size_t at = home(map, key);
+    size_t at = home_slot(map, key);
 
     while (map->slots[at].value && map->slots[at].key != key)
         at = (at + 1) & (map->capacity - 1);
@@ -71,7 +71,7 @@ void *map_take(struct map *map, uint64_t key)
     size_t empty = (size_t)(hole - map->slots);
     for (size_t at = (empty + 1) & mask; map->slots[at].value;
          at = (at + 1) & mask) {
-        size_t distance = (at - home(map, map->slots[at].key)) & mask;
+        size_t distance = (at - home_slot(map, map->slots[at].key)) & mask;
         if (distance >= ((at - empty) & mask)) {
             map->slots[empty] = map->slots[at];
             empty = at;

@@ -63,7 +63,7 @@ static void values_add(struct machine *m, struct values *v,
     v->values[v->count++] = value;
 }
 
-static int push(struct machine *m, struct pickle_value value)
+static int push_value(struct machine *m, struct pickle_value value)
 {
     values_add(m, &m->stack, value);
     return 0;
@@ -71,7 +71,7 @@ static int push(struct machine *m, struct pickle_value value)
 
 static int push_number(struct machine *m, enum pickle_type type, int64_t number)
 {
-    return push(m, (struct pickle_value){.type = type, .number = number});
+    return push_value(m, (struct pickle_value){.type = type, .number = number});
 }
 
 /* The stack below the last mark is out of reach but for POP_MARK and such. */
@@ -80,7 +80,7 @@ static size_t floor_of(const struct machine *m)
     return m->mark_count ? m->marks[m->mark_count - 1] : 0;
 }
 
-static struct pickle_value *top(struct machine *m, size_t depth)
+static struct pickle_value *value_at(struct machine *m, size_t depth)
 {
     size_t reachable = m->stack.count - floor_of(m);
 
@@ -189,7 +189,7 @@ static int mark_take(struct machine *m, size_t *count)
 static int op_pop(struct machine *m, int argument)
 {
     (void)argument;
-    if (top(m, 0)) {
+    if (value_at(m, 0)) {
         m->stack.count--;
         return 0;
     }
@@ -271,7 +271,7 @@ static int op_float(struct machine *m, int argument)
     for (int i = 0; i < 8; i++) /* the only number that is big-endian */
         bits = bits << 8 | p[i];
     memcpy(&v.real, &bits, sizeof bits);
-    return push(m, v);
+    return push_value(m, v);
 }
 
 static int op_string(struct machine *m, int argument)
@@ -285,23 +285,24 @@ static int op_string(struct machine *m, int argument)
     const unsigned char *p = bytes_take(m, length);
     if (!p)
         return -1;
-    return push(m, (struct pickle_value){.type = PICKLE_STRING,
-                                         .text_bytes = (uint32_t)length,
-                                         .text = (const char *)p});
+    return push_value(m, (struct pickle_value){.type = PICKLE_STRING,
+                                               .text_bytes = (uint32_t)length,
+                                               .text = (const char *)p});
 }
 
 static int op_empty(struct machine *m, int argument)
 {
-    return push(m, (struct pickle_value){.type = (enum pickle_type)argument,
-                                         .items = items_new(m)});
+    return push_value(m,
+                      (struct pickle_value){.type = (enum pickle_type)argument,
+                                            .items = items_new(m)});
 }
 
 /* A tuple of the top ARGUMENT values. */
 static int op_tuple_of(struct machine *m, int argument)
 {
-    if (!top(m, (size_t)argument - 1))
+    if (!value_at(m, (size_t)argument - 1))
         return pickle_fail(m, "the stack is empty");
-    return push(
+    return push_value(
         m, (struct pickle_value){.type = PICKLE_TUPLE,
                                  .items = items_take(m, (size_t)argument)});
 }
@@ -316,14 +317,14 @@ static int op_from_mark(struct machine *m, int argument)
         return -1;
     if (type == PICKLE_DICT && count % 2)
         return pickle_fail(m, "a key without a value");
-    return push(
+    return push_value(
         m, (struct pickle_value){.type = type, .items = items_take(m, count)});
 }
 
 /* Adds the top COUNT values to the container below them. */
 static int add_items(struct machine *m, size_t count, enum pickle_type type)
 {
-    struct pickle_value *container = top(m, count);
+    struct pickle_value *container = value_at(m, count);
 
     if (!container || container->type != type)
         return pickle_fail(m, "nothing to add to");
@@ -362,7 +363,7 @@ static int op_add_from_mark(struct machine *m, int argument)
 
 static int memo_put(struct machine *m, uint64_t index)
 {
-    const struct pickle_value *value = top(m, 0);
+    const struct pickle_value *value = value_at(m, 0);
 
     if (!value)
         return pickle_fail(m, "the stack is empty");
@@ -396,7 +397,7 @@ static int op_get(struct machine *m, int argument)
         return -1;
     if (index >= m->memo.count)
         return pickle_fail(m, "a memo that was never made");
-    return push(m, m->memo.values[index]);
+    return push_value(m, m->memo.values[index]);
 }
 
 static const struct opcode {

@@ -7,7 +7,7 @@
 #include "common/base/units.h"
 
 /* Where VALUE lies on AXIS, 0 to 1. */
-static double place(const struct svg_axis *axis, double value)
+static double axis_place(const struct svg_axis *axis, double value)
 {
     if (!axis->log)
         return (value - axis->low) / (axis->high - axis->low);
@@ -17,12 +17,12 @@ static double place(const struct svg_axis *axis, double value)
 
 static double pixel_x(const struct svg_panel *p, double across)
 {
-    return p->x + p->width * place(&p->across, across);
+    return p->x + p->width * axis_place(&p->across, across);
 }
 
 static double pixel_y(const struct svg_panel *p, double up)
 {
-    return p->y + p->height * (1 - place(&p->up, up));
+    return p->y + p->height * (1 - axis_place(&p->up, up));
 }
 
 static void label_bytes(double value, char *text, size_t size)
@@ -55,7 +55,7 @@ static void (*const labels[])(double, char *, size_t) = {
     [SVG_US] = label_us,
 };
 
-static void tick(const struct svg_panel *p, bool across, double value)
+static void draw_tick(const struct svg_panel *p, bool across, double value)
 {
     const struct svg_axis *axis = across ? &p->across : &p->up;
     double at = across ? pixel_x(p, value) : pixel_y(p, value);
@@ -100,10 +100,10 @@ static void log_ticks(const struct svg_panel *p, bool across)
     double apart = 1 + floor((last - first) / 20);
 
     for (double power = first; power <= last; power += apart)
-        tick(p, across, pow(base, power));
+        draw_tick(p, across, pow(base, power));
 }
 
-static void ticks(const struct svg_panel *p, bool across)
+static void draw_ticks(const struct svg_panel *p, bool across)
 {
     const struct svg_axis *axis = across ? &p->across : &p->up;
 
@@ -115,13 +115,13 @@ static void ticks(const struct svg_panel *p, bool across)
     }
     double step = linear_step(axis);
     for (double i = ceil(axis->low / step); i * step <= axis->high; i++)
-        tick(p, across, i * step);
+        draw_tick(p, across, i * step);
 }
 
 void svg_panel_draw(const struct svg_panel *p)
 {
-    ticks(p, true);
-    ticks(p, false);
+    draw_ticks(p, true);
+    draw_ticks(p, false);
     fprintf(p->out,
             "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
             "fill=\"none\" stroke=\"#444\"/>\n",
@@ -144,7 +144,7 @@ void svg_shade(const struct svg_panel *p, double from, double to)
                 left, p->y, right - left, p->height);
 }
 
-static bool inside(const struct svg_panel *p, double x, double y)
+static bool is_inside(const struct svg_panel *p, double x, double y)
 {
     return x >= p->x - 0.5 && x <= p->x + p->width + 0.5 && y >= p->y - 0.5 &&
            y <= p->y + p->height + 0.5;
@@ -176,7 +176,7 @@ void svg_point(const struct svg_panel *p, double across, double up,
     double x = pixel_x(p, across), y = pixel_y(p, up);
 
     y = fmin(fmax(y, p->y), p->y + p->height);
-    if (inside(p, x, y))
+    if (is_inside(p, x, y))
         svg_shape(p->out, x, y, colour, shape, hollow);
 }
 
@@ -189,9 +189,9 @@ void svg_line(const struct svg_panel *p, const double *across, const double *up,
     for (uint32_t i = 0; i < count; i++) {
         double x = pixel_x(p, across[i]), y = pixel_y(p, up[i]);
 
-        if (inside(p, x, y))
+        if (is_inside(p, x, y))
             fprintf(p->out, "%c%.1f %.1f", drawing ? 'L' : 'M', x, y);
-        drawing = inside(p, x, y);
+        drawing = is_inside(p, x, y);
     }
     fprintf(p->out, "\" fill=\"none\" stroke=\"%s\"%s/>\n", colour,
             dashed ? " stroke-dasharray=\"4 3\"" : "");

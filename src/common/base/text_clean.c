@@ -8,7 +8,7 @@
 #define SHOWN 17 /* four bytes, as \xHH each */
 
 /* The bytes after the first that begin with 10. */
-static bool continues(const unsigned char *s, size_t count)
+static bool continues_character(const unsigned char *s, size_t count)
 {
     for (size_t i = 1; i <= count; i++)
         if ((s[i] & 0xc0) != 0x80)
@@ -38,7 +38,7 @@ size_t text_character(const char *text)
 
         if (s[0] >= f->low && s[0] <= f->high)
             return s[1] >= f->second_low && s[1] <= f->second_high &&
-                           continues(s, f->length - 1u)
+                           continues_character(s, f->length - 1u)
                        ? f->length
                        : 0;
     }
@@ -67,7 +67,7 @@ bool text_is_control(const char *text)
            ((s[0] == 0xe2 || s[0] == 0xd8) && is_direction(s));
 }
 
-static void replace(char *text, bool controls)
+static void replace_bytes(char *text, bool controls)
 {
     while (*text) {
         size_t length = text_character(text);
@@ -84,12 +84,12 @@ static void replace(char *text, bool controls)
 
 void text_make_utf8(char *text)
 {
-    replace(text, false);
+    replace_bytes(text, false);
 }
 
 void text_make_printable(char *text)
 {
-    replace(text, true);
+    replace_bytes(text, true);
 }
 
 /* The next character of *TEXT as it is shown, in OUT; *TEXT moves on. Returns

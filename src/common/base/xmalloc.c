@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void *checked(void *p)
+static void *check_memory(void *p)
 {
     if (p)
         return p;
@@ -19,12 +19,12 @@ static void *checked(void *p)
 
 void *xmalloc(size_t bytes)
 {
-    return checked(malloc(bytes ? bytes : 1));
+    return check_memory(malloc(bytes ? bytes : 1));
 }
 
 void *xcalloc(size_t count, size_t bytes)
 {
-    return checked(calloc(count ? count : 1, bytes ? bytes : 1));
+    return check_memory(calloc(count ? count : 1, bytes ? bytes : 1));
 }
 
 void *xreallocarray(void *p, size_t count, size_t bytes)
@@ -34,8 +34,8 @@ void *xreallocarray(void *p, size_t count, size_t bytes)
     /* Not reallocarray: an allocator that is preloaded (jemalloc, tcmalloc) may
      * lack it, and another one's would get the block. */
     if (__builtin_mul_overflow(count ? count : 1, bytes ? bytes : 1, &total))
-        return checked(NULL);
-    return checked(realloc(p, total));
+        return check_memory(NULL);
+    return check_memory(realloc(p, total));
 }
 
 void xfree(void *p)
@@ -45,7 +45,7 @@ void xfree(void *p)
 
 char *xstrdup(const char *text)
 {
-    return checked(strdup(text));
+    return check_memory(strdup(text));
 }
 
 char *xasprintf(const char *format, ...)
@@ -56,7 +56,7 @@ char *xasprintf(const char *format, ...)
     va_start(args, format);
     int length = vasprintf(&text, format, args);
     va_end(args);
-    return checked(length < 0 ? NULL : text);
+    return check_memory(length < 0 ? NULL : text);
 }
 
 void xgrow(void *p, size_t count, size_t *capacity, size_t bytes)

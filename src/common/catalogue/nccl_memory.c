@@ -64,7 +64,8 @@ static const double *speeds_of(const struct gpu *gpu)
 }
 
 /* search.cc, ncclTopoDupChannels: fast channels are halved. */
-static uint32_t halved(const struct gpu *gpu, double speed, uint32_t channels)
+static uint32_t halve_channels(const struct gpu *gpu, double speed,
+                               uint32_t channels)
 {
     bool newer = gpu->capability_major * 10 + gpu->capability_minor > 80;
 
@@ -89,7 +90,7 @@ uint32_t nccl_memory_channels(const struct gpu *gpu)
             continue;
         if (fit * *s > best) {
             best = fit * *s;
-            channels = halved(gpu, *s, fit);
+            channels = halve_channels(gpu, *s, fit);
         }
     }
     return channels > MAX_CHANNELS / 2 ? MAX_CHANNELS : 2 * channels;

@@ -179,8 +179,8 @@ static void treap_refresh(struct vaspace_tile *root, struct vaspace_tile *t)
     tile_pull(root);
 }
 
-static struct vaspace_tile *lowest(struct vaspace_tile *t, enum kind kind,
-                                   uint64_t bytes)
+static struct vaspace_tile *lowest_tile(struct vaspace_tile *t, enum kind kind,
+                                        uint64_t bytes)
 {
     while (t && t->widest[kind] >= bytes) {
         if (t->left && t->left->widest[kind] >= bytes)
@@ -193,8 +193,8 @@ static struct vaspace_tile *lowest(struct vaspace_tile *t, enum kind kind,
     return NULL;
 }
 
-static struct vaspace_tile *highest(struct vaspace_tile *t, enum kind kind,
-                                    uint64_t bytes)
+static struct vaspace_tile *highest_tile(struct vaspace_tile *t, enum kind kind,
+                                         uint64_t bytes)
 {
     while (t && t->widest[kind] >= bytes) {
         if (t->right && t->right->widest[kind] >= bytes)
@@ -208,8 +208,8 @@ static struct vaspace_tile *highest(struct vaspace_tile *t, enum kind kind,
 }
 
 /* The tile that holds ADDRESS, which lies in the window. */
-static struct vaspace_tile *locate(const struct vaspace_level *level,
-                                   uint64_t address)
+static struct vaspace_tile *locate_tile(const struct vaspace_level *level,
+                                        uint64_t address)
 {
     struct vaspace_tile *t = level->root;
 
@@ -278,7 +278,7 @@ static struct vaspace_tile *tile_set(struct vaspace *v,
 static void chunk_open(struct vaspace *v, struct vaspace_level *level,
                        uint64_t start, uint64_t bytes)
 {
-    struct vaspace_tile *t = locate(level, start);
+    struct vaspace_tile *t = locate_tile(level, start);
 
     if (t->start < start)
         t = tile_cut(v, level, t, start);
@@ -293,7 +293,7 @@ static struct vaspace_tile *level_take(struct vaspace *v,
                                        uint64_t asked_bytes, enum kind kind)
 {
     uint64_t bytes = (asked_bytes + level->align - 1) & ~(level->align - 1);
-    struct vaspace_tile *t = lowest(level->root, KIND_FREE, bytes);
+    struct vaspace_tile *t = lowest_tile(level->root, KIND_FREE, bytes);
 
     if (!t)
         return NULL;
@@ -320,9 +320,9 @@ static int window_open(struct vaspace *v, uint64_t bytes)
     bool ascends = v->model == VASPACE_ASCENDING;
     uint64_t unit = ascends ? VASPACE_GRANULE_BYTES : VASPACE_CHUNK_BYTES;
     uint64_t whole = (bytes + unit - 1) & ~(unit - 1);
-    struct vaspace_tile *gap = ascends
-                                   ? lowest(v->large.root, KIND_GAP, whole)
-                                   : highest(v->large.root, KIND_GAP, whole);
+    struct vaspace_tile *gap =
+        ascends ? lowest_tile(v->large.root, KIND_GAP, whole)
+                : highest_tile(v->large.root, KIND_GAP, whole);
 
     if (!gap)
         return -1;
@@ -381,7 +381,7 @@ static void small_give(struct vaspace *v, struct vaspace_tile *t)
     uint64_t slab = t->chunk;
 
     if (level_give(v, &v->small, t))
-        large_give(v, locate(&v->large, slab));
+        large_give(v, locate_tile(&v->large, slab));
 }
 
 static int level_init(struct vaspace *v, struct vaspace_level *level,
@@ -399,7 +399,7 @@ static int level_init(struct vaspace *v, struct vaspace_level *level,
 static void hold_chunk(struct vaspace *v, uint64_t start, uint64_t bytes)
 {
     chunk_open(v, &v->large, start, bytes);
-    struct vaspace_tile *t = locate(&v->large, start);
+    struct vaspace_tile *t = locate_tile(&v->large, start);
     t->asked_bytes = bytes;
     tile_set(v, &v->large, t, KIND_HELD, start);
 }
@@ -407,7 +407,7 @@ static void hold_chunk(struct vaspace *v, uint64_t start, uint64_t bytes)
 /* Makes BYTES at START, inside what is held, a free part of its chunk. */
 static void hold_open(struct vaspace *v, uint64_t start, uint64_t bytes)
 {
-    struct vaspace_tile *t = locate(&v->large, start);
+    struct vaspace_tile *t = locate_tile(&v->large, start);
 
     if (t->start < start) {
         struct vaspace_tile *before = t;
@@ -549,9 +549,9 @@ static struct vaspace_tile *used_find(const struct vaspace *v, uint64_t address)
     if (!v->large.root || address < v->base ||
         address - v->base >= v->size_bytes)
         return NULL;
-    struct vaspace_tile *t = locate(&v->large, address);
+    struct vaspace_tile *t = locate_tile(&v->large, address);
     if (t->kind == KIND_SLAB)
-        t = locate(&v->small, address);
+        t = locate_tile(&v->small, address);
     return t->kind == KIND_USED ? t : NULL;
 }
 
@@ -562,7 +562,7 @@ uint64_t vaspace_free(struct vaspace *v, uint64_t address)
     if (!t || t->start != address)
         return 0;
     uint64_t asked_bytes = t->asked_bytes;
-    if (locate(&v->large, address) == t)
+    if (locate_tile(&v->large, address) == t)
         large_give(v, t);
     else
         small_give(v, t);
@@ -588,7 +588,7 @@ bool vaspace_find(const struct vaspace *v, uint64_t address, uint64_t *start,
 static const struct vaspace_tile *level_next(const struct vaspace_level *level,
                                              uint64_t from)
 {
-    const struct vaspace_tile *t = locate(level, from);
+    const struct vaspace_tile *t = locate_tile(level, from);
 
     if (t->start < from)
         t = t->next;
@@ -638,7 +638,8 @@ bool vaspace_check(const struct vaspace *v)
     const struct vaspace_level *levels[] = {&v->large, &v->small};
 
     for (int i = 0; i < 2; i++) {
-        const struct vaspace_tile *t = locate(levels[i], v->base), *last = t;
+        const struct vaspace_tile *t = locate_tile(levels[i], v->base),
+                                  *last = t;
 
         for (; t; last = t, t = t->next) {
             if (!tile_check(t))

@@ -73,8 +73,8 @@ static int uri_write(const char *path, char uri[PATH_BYTES], struct err *err)
 }
 
 /* Only reading of tables is allowed. */
-static int authorize(void *context, int action, const char *a, const char *b,
-                     const char *c, const char *d)
+static int authorize_statement(void *context, int action, const char *a,
+                               const char *b, const char *c, const char *d)
 {
     (void)context, (void)a, (void)b, (void)c, (void)d;
     return action == SQLITE_SELECT || action == SQLITE_READ ? SQLITE_OK
@@ -98,7 +98,7 @@ static void limits_set(sqlite3 *db)
                  "PRAGMA cache_size = -16384",
                  NULL, NULL, NULL);
     sqlite3_hard_heap_limit64(HEAP_BYTES_MAX);
-    sqlite3_set_authorizer(db, authorize, NULL);
+    sqlite3_set_authorizer(db, authorize_statement, NULL);
 }
 
 static int db_open(struct reader *r)

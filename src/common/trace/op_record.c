@@ -31,7 +31,7 @@ static const struct rule {
 };
 
 /* Word INDEX, or 0 of a kind that has none such. */
-static uint64_t word(const uint64_t *fields, int index)
+static uint64_t field_word(const uint64_t *fields, int index)
 {
     return index < 0 ? 0 : fields[index];
 }
@@ -43,11 +43,11 @@ struct op op_of_record(enum trace_kind kind, const uint64_t *fields)
     const struct rule *r = &rules[kind];
     return (struct op){
         .kind = r->kind,
-        .device = (uint32_t)word(fields, r->device),
-        .name = (uint32_t)word(fields, r->name),
-        .stream = word(fields, r->stream),
-        .event = word(fields, r->event),
-        .blocking = word(fields, r->blocking) != 0,
+        .device = (uint32_t)field_word(fields, r->device),
+        .name = (uint32_t)field_word(fields, r->name),
+        .stream = field_word(fields, r->stream),
+        .event = field_word(fields, r->event),
+        .blocking = field_word(fields, r->blocking) != 0,
         .record = kind,
         .fields = fields,
     };

@@ -250,8 +250,8 @@ static bool is_within(const struct session_process *p,
 
 /* Adds P, which is over and within Q, to Q: the later of both counts as the
  * one that began and ended. */
-static void fold(struct session *s, struct session_process *p,
-                 struct session_process *q)
+static void fold_process(struct session *s, struct session_process *p,
+                         struct session_process *q)
 {
     if (q->start_ns < p->start_ns)
         q->start_ns = p->start_ns;
@@ -295,10 +295,10 @@ static uint32_t slot_reuse(const struct session_table *t,
         if (kept == UINT32_MAX) {
             kept = i;
         } else if (is_within(&at[i], &at[kept])) {
-            fold(t->session, &at[i], &at[kept]);
+            fold_process(t->session, &at[i], &at[kept]);
             return i;
         } else if (is_within(&at[kept], &at[i])) {
-            fold(t->session, &at[kept], &at[i]);
+            fold_process(t->session, &at[kept], &at[i]);
             return kept;
         }
     }

@@ -95,7 +95,7 @@ void step_batch_repeat(struct step_batch *b, const struct step_batch *from)
     b->unclear = b->unclear || from->unclear;
 }
 
-static bool learns(const struct step_batch *b)
+static bool batch_learns(const struct step_batch *b)
 {
     for (unsigned i = 0; i < b->count; i++)
         if (b->modules[i].learns)
@@ -106,7 +106,7 @@ static bool learns(const struct step_batch *b)
 struct step_input step_batch_input(const struct step_batch *b)
 {
     struct step_input input = {.module = 0};
-    bool only_learning = learns(b);
+    bool only_learning = batch_learns(b);
 
     if (b->unclear)
         return input;

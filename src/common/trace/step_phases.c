@@ -10,7 +10,7 @@ struct step_captured {
     struct step_batch batch;
 };
 
-static struct step_captured *last(struct step_phases *p)
+static struct step_captured *last_captured(struct step_phases *p)
 {
     return &p->captured[p->count - 1];
 }
@@ -18,7 +18,7 @@ static struct step_captured *last(struct step_phases *p)
 /* Several streams may join one capture. */
 static void take_capture(struct step_phases *p, uint64_t capture)
 {
-    if (p->capturing && last(p)->capture == capture)
+    if (p->capturing && last_captured(p)->capture == capture)
         return;
     xgrow(&p->captured, p->count, &p->capacity, sizeof *p->captured);
     p->captured[p->count++] = (struct step_captured){.capture = capture};
@@ -27,11 +27,11 @@ static void take_capture(struct step_phases *p, uint64_t capture)
 
 static void take_capture_end(struct step_phases *p, uint64_t capture)
 {
-    if (p->capturing && last(p)->capture == capture)
+    if (p->capturing && last_captured(p)->capture == capture)
         p->capturing = false;
 }
 
-static void carry(struct step_carried *c, uint64_t phase)
+static void carry_phase(struct step_carried *c, uint64_t phase)
 {
     c->phases[c->count++] = phase;
 }
@@ -41,10 +41,10 @@ static struct step_carried take_phase(struct step_phases *p, uint64_t phase)
     struct step_carried carried = {.count = 0};
 
     if (!p->capturing) {
-        carry(&carried, phase);
+        carry_phase(&carried, phase);
         return carried;
     }
-    struct step_captured *c = last(p);
+    struct step_captured *c = last_captured(p);
     c->forward = c->forward || phase == TRACE_PHASE_FORWARD;
     c->optimizer = c->optimizer || phase == TRACE_PHASE_OPTIMIZER;
     return carried;
@@ -60,10 +60,10 @@ static struct step_carried take_launch(const struct step_phases *p,
         if (c->capture != capture)
             continue;
         if (c->forward)
-            carry(&carried, TRACE_PHASE_FORWARD);
+            carry_phase(&carried, TRACE_PHASE_FORWARD);
         if (c->optimizer) {
-            carry(&carried, TRACE_PHASE_OPTIMIZER);
-            carry(&carried, TRACE_PHASE_OTHER);
+            carry_phase(&carried, TRACE_PHASE_OPTIMIZER);
+            carry_phase(&carried, TRACE_PHASE_OTHER);
         }
         carried.batch = &c->batch;
         break;
@@ -89,7 +89,7 @@ struct step_carried step_phases_take(struct step_phases *p,
         return take_launch(p, trace_as_graph_launch(item)->capture);
     case TRACE_BATCH:
         if (p->capturing)
-            step_batch_add(&last(p)->batch, trace_as_batch(item));
+            step_batch_add(&last_captured(p)->batch, trace_as_batch(item));
         return nothing;
     default:
         return nothing;

@@ -66,8 +66,9 @@ static bool is_useful(const struct advice *a, const struct advice_row *row)
     return row->fits && !a->fits;
 }
 
-static int play(const struct asking *a, struct tape *tape, const char *conf,
-                uint64_t memory_bytes, struct replay_result *result)
+static int play_tape(const struct asking *a, struct tape *tape,
+                     const char *conf, uint64_t memory_bytes,
+                     struct replay_result *result)
 {
     struct replay_config config = a->rec->whatif.config;
 
@@ -86,12 +87,12 @@ static int play_both(const struct asking *a, struct tape *tape,
 {
     struct replay_result small;
 
-    if (play(a, tape, conf, a->roomy_bytes, result))
+    if (play_tape(a, tape, conf, a->roomy_bytes, result))
         return -1;
     *fits = result->fits;
     if (a->roomy_bytes == a->options->memory_bytes)
         return 0;
-    if (play(a, tape, conf, a->options->memory_bytes, &small)) {
+    if (play_tape(a, tape, conf, a->options->memory_bytes, &small)) {
         replay_result_fini(result);
         return -1;
     }
@@ -108,14 +109,14 @@ static int play_now(struct asking *a)
     const char *conf = a->rec->info.alloc_conf;
 
     a->roomy_bytes = a->options->memory_bytes;
-    if (play(a, tape, conf, a->roomy_bytes, &to->now))
+    if (play_tape(a, tape, conf, a->roomy_bytes, &to->now))
         return -1;
     to->fits = to->now.fits;
     if (to->fits)
         return 0;
     replay_result_fini(&to->now);
     a->roomy_bytes = ADVICE_UNLIMITED_BYTES;
-    if (play(a, tape, conf, a->roomy_bytes, &to->now))
+    if (play_tape(a, tape, conf, a->roomy_bytes, &to->now))
         return -1;
     to->ends = to->now.changed_course || !to->now.fits;
     return 0;
@@ -152,7 +153,7 @@ static int row_try(struct asking *a, struct advice_row *row, struct tape *tape,
 }
 
 /* What was played: all, or how much of it. */
-static const char *extent(const struct asking *a)
+static const char *job_extent(const struct asking *a)
 {
     return a->changeable.tape.cut ? ", of the beginning of the run" : "";
 }
@@ -186,7 +187,7 @@ static int ask_setting(struct asking *a, const char *conf)
                              a->options->name, conf, command_gpu(a)),
         .basis = xasprintf("the recorded allocations%s, replayed with "
                            "PYTORCH_CUDA_ALLOC_CONF=%s",
-                           extent(a), conf),
+                           job_extent(a), conf),
         .how = "PYTORCH_CUDA_ALLOC_CONF, with that setting",
         .edits = setting_edits(conf),
         .peak = ADVICE_RESERVED,
@@ -221,7 +222,8 @@ static const char *ask_settings(struct asking *a, int *rc)
     return best;
 }
 
-static size_t members(const struct asking *a, const struct change *change)
+static size_t change_members(const struct asking *a,
+                             const struct change *change)
 {
     size_t count = 0;
 
@@ -278,7 +280,7 @@ static char *change_what(const struct asking *a, const struct change *change)
 }
 
 /* TEXT with MORE behind it; TEXT is freed, MORE may be NULL. */
-static char *joined(char *text, char *more)
+static char *join_texts(char *text, char *more)
 {
     if (!more)
         return text;
@@ -312,45 +314,49 @@ static char *state_basis(const struct state_change *change,
 static char *change_basis(const struct asking *a, const struct change *change,
                           const struct change_effect *effect)
 {
-    char *basis = xasprintf("the recorded allocations%s, replayed", extent(a));
+    char *basis =
+        xasprintf("the recorded allocations%s, replayed", job_extent(a));
 
     if (change->checkpoint)
-        basis = joined(
+        basis = join_texts(
             basis,
             xasprintf("what %zu modules leave for backward is freed at the "
                       "end of their forward and made again when backward "
                       "comes to them, as "
                       "torch.utils.checkpoint(use_reentrant=False) does",
-                      members(a, change)));
-    basis = joined(basis, state_basis(&change->state, effect));
+                      change_members(a, change)));
+    basis = join_texts(basis, state_basis(&change->state, effect));
     if (effect->state.step_bytes)
-        basis = joined(basis, xstrdup("without the temporaries of its steps"));
+        basis =
+            join_texts(basis, xstrdup("without the temporaries of its steps"));
     if (effect->loss_bytes)
-        basis = joined(
+        basis = join_texts(
             basis,
             xasprintf("what has the dimensions of the logits takes 1/%u: an "
                       "estimate, for the weight's gradient is made in parts, "
                       "too",
                       change->loss_chunks));
     if (effect->gradient_bytes)
-        basis = joined(basis, xstrdup("gradients are freed where they are set "
+        basis =
+            join_texts(basis, xstrdup("gradients are freed where they are set "
                                       "to zero"));
     if (effect->cast_bytes)
-        basis = joined(basis, xstrdup("copies of weights that only autocast's "
+        basis =
+            join_texts(basis, xstrdup("copies of weights that only autocast's "
                                       "cache kept are freed at the end of "
                                       "their module"));
     if (effect->idle_bytes)
-        basis = joined(
+        basis = join_texts(
             basis,
             xstrdup("in evaluation what a module took is freed at its end, its "
                     "result once the next one has ended: an estimate"));
     if (effect->kept_bytes)
-        basis = joined(
+        basis = join_texts(
             basis,
             xstrdup("what a forward leaves for longer than the next call of a "
                     "model is freed after that call: an estimate"));
     if (effect->fsdp_bytes)
-        basis = joined(
+        basis = join_texts(
             basis,
             xasprintf("parameters, gradients and optimizer states are divided "
                       "evenly over %u ranks, those of each block gathered as "

@@ -91,7 +91,7 @@ static void write_arguments(const cJSON *place, FILE *out)
 }
 
 /* TEXT, as in struct edit_rule, with what PLACE has. The caller frees it. */
-static char *expand(const char *text, const cJSON *place, const char *list)
+static char *expand_text(const char *text, const cJSON *place, const char *list)
 {
     char *expanded = NULL;
     size_t size;
@@ -120,7 +120,7 @@ static char *expand(const char *text, const cJSON *place, const char *list)
     return expanded;
 }
 
-static bool names(const char *argument, const char *name)
+static bool argument_names(const char *argument, const char *name)
 {
     size_t length = strlen(name);
 
@@ -138,7 +138,7 @@ static void add_argument(struct editing *e, const cJSON *place,
     cJSON_ArrayForEach(found, member_get(place, "arguments"))
     {
         last = found;
-        if (!names(argument, get_text(found, "name")))
+        if (!argument_names(argument, get_text(found, "name")))
             continue;
         edit_add(e, "argument", place, get_span(found),
                  get_text(found, "text"), argument);
@@ -178,7 +178,7 @@ static int add_edit(struct editing *e, const struct edit_rule *rule,
     if (!place ||
         (strstr(rule->text, "{model}") && !member_get(place, "model")))
         return -1;
-    char *text = expand(rule->text, place, list);
+    char *text = expand_text(rule->text, place, list);
     switch (rule->kind) {
     case EDIT_CALL:
         edit_add(e, "call", place, get_span(place), get_text(place, "text"),
@@ -205,7 +205,7 @@ static int add_edit(struct editing *e, const struct edit_rule *rule,
 }
 
 /* The path of LIST below a model that a wrapper has as "module". */
-static const char *unwrapped(const char *list)
+static const char *unwrap_list(const char *list)
 {
     static const char wrapper[] = "module.";
     size_t length = sizeof wrapper - 1;
@@ -230,7 +230,7 @@ static int apply_rule(struct editing *e, const struct edit_rule *rule,
             continue;
         if (by_list)
             place = advice_place(e->places, rule->role, lists->rows[i].name);
-        rc = add_edit(e, rule, place, unwrapped(lists->rows[i].name));
+        rc = add_edit(e, rule, place, unwrap_list(lists->rows[i].name));
     }
     return rc;
 }
@@ -253,8 +253,8 @@ static bool has_any(const cJSON *place, const char *names)
 }
 
 /* CHANGE is one alone. */
-static int apply(struct editing *e, const struct change *change,
-                 const char *framework)
+static int apply_change(struct editing *e, const struct change *change,
+                        const char *framework)
 {
     const struct advice_way way = advice_way(change, framework, e->places);
     const cJSON *place =
@@ -282,7 +282,7 @@ cJSON *advice_edits(const struct change *change, const struct changeable *c,
     int rc = 0;
 
     for (size_t i = 0; !rc && i < count; i++)
-        rc = apply(&e, &parts[i], framework);
+        rc = apply_change(&e, &parts[i], framework);
     if (!rc)
         return e.edits;
     cJSON_Delete(e.edits);

@@ -24,8 +24,8 @@ struct advising {
     bool settings_only;
 };
 
-static void tell(const struct advice *advice, const struct recording *rec,
-                 struct result_rank *rank)
+static void tell_rank(const struct advice *advice, const struct recording *rec,
+                      struct result_rank *rank)
 {
     for (unsigned i = 0; i < REPLAY_DEVICES; i++)
         for (size_t k = 0; rec->info.devices[i].used && k < rank->device_count;
@@ -74,15 +74,15 @@ static void note_quality(struct result *result, const struct recording *rec)
                     rec->plan.difference);
 }
 
-static int advise(struct result *result, struct result_rank *rank,
-                  struct recording *rec, const struct advice_options *options,
-                  struct err *err)
+static int advise_rank(struct result *result, struct result_rank *rank,
+                       struct recording *rec,
+                       const struct advice_options *options, struct err *err)
 {
     struct advice advice;
 
     if (advice_make(&advice, rec, options, err))
         return -1;
-    tell(&advice, rec, rank);
+    tell_rank(&advice, rec, rank);
     costs_add(rank);
     note_quality(result, rec);
     advice_fini(&advice);
@@ -101,7 +101,7 @@ void advice_recording(struct result *result, struct result_rank *rank,
 
     snprintf(gpu, sizeof gpu, " --memory %" PRIu64,
              rec->whatif.config.total_bytes);
-    if (advise(result, rank, rec, &options, &err))
+    if (advise_rank(result, rank, rec, &options, &err))
         result_note(result, "no advice: %s", err.text);
 }
 
@@ -175,7 +175,7 @@ static void ask_process(const struct advising *a, uint32_t number,
         if (!recording_is_used(&rec))
             err_set(&err, "%s: it contains no GPU", path);
         else
-            advise(a->result, rank, &rec, &options, &err);
+            advise_rank(a->result, rank, &rec, &options, &err);
         recording_close(&rec);
     }
     tape_notes_destroy(options.notes);

@@ -116,7 +116,7 @@ static bool has_number(const struct word *word)
     return word->text[strlen(word->text) - 1] == '=';
 }
 
-static void *member(const struct change *change, const struct word *word)
+static void *change_member(const struct change *change, const struct word *word)
 {
     return (char *)change + word->offset;
 }
@@ -140,11 +140,11 @@ static int parse_word(struct change *change, const char *text, struct err *err)
         size_t length = strlen(words[i].text);
 
         if (has_number(&words[i]) && !strncmp(text, words[i].text, length))
-            return parse_number(text, text + length, member(change, &words[i]),
-                                err);
+            return parse_number(text, text + length,
+                                change_member(change, &words[i]), err);
         if (strcmp(text, words[i].text))
             continue;
-        *(bool *)member(change, &words[i]) = true;
+        *(bool *)change_member(change, &words[i]) = true;
         return 0;
     }
     return err_set(err,
@@ -180,7 +180,7 @@ void change_fini(struct change *change)
     *change = (struct change){0};
 }
 
-static char *append(char *text, const char *glue, const char *more)
+static char *append_text(char *text, const char *glue, const char *more)
 {
     char *joined = xasprintf("%s%s%s", text, glue, more);
 
@@ -190,7 +190,7 @@ static char *append(char *text, const char *glue, const char *more)
 
 static bool is_set(const struct change *change, const struct word *word)
 {
-    const void *value = member(change, word);
+    const void *value = change_member(change, word);
 
     return has_number(word) ? *(const unsigned *)value > 1
                             : *(const bool *)value;
@@ -211,10 +211,10 @@ size_t change_parts(const struct change *change,
         struct change *part = &parts[count++];
         *part = (struct change){0};
         if (has_number(&words[i]))
-            *(unsigned *)member(part, &words[i]) =
-                *(const unsigned *)member(change, &words[i]);
+            *(unsigned *)change_member(part, &words[i]) =
+                *(const unsigned *)change_member(change, &words[i]);
         else
-            *(bool *)member(part, &words[i]) = true;
+            *(bool *)change_member(part, &words[i]) = true;
     }
     return count;
 }
@@ -249,22 +249,22 @@ char *change_text(const struct change *change, const struct changeable *c)
 
     free(lists);
     for (size_t i = 0; i < WORDS; i++) {
-        const void *value = member(change, &words[i]);
+        const void *value = change_member(change, &words[i]);
         char number[16] = "";
 
         if (!is_set(change, &words[i]))
             continue;
         if (has_number(&words[i]))
             snprintf(number, sizeof number, "%u", *(const unsigned *)value);
-        text = append(text, *text ? "," : "", words[i].text);
-        text = append(text, "", number);
+        text = append_text(text, *text ? "," : "", words[i].text);
+        text = append_text(text, "", number);
     }
     return text;
 }
 
 /* The tape that the next change is made of: AT, or the one before it, whose
  * place *AT takes. */
-static void advance(struct tape *at, struct tape *next, bool *owned)
+static void advance_tape(struct tape *at, struct tape *next, bool *owned)
 {
     if (*owned)
         tape_fini(at);
@@ -280,36 +280,36 @@ struct change_effect change_make(struct tape *to, const struct changeable *c,
     bool owned = false;
 
     effect.state = tape_change_states(&next, &at, &change->state);
-    advance(&at, &next, &owned);
+    advance_tape(&at, &next, &owned);
     if (change->loss_chunks > 1) {
         effect.loss_bytes = tape_chunk_loss(&next, &at, change->loss_chunks);
-        advance(&at, &next, &owned);
+        advance_tape(&at, &next, &owned);
     }
     if (change->free_gradients) {
         effect.gradient_bytes = tape_free_gradients(&next, &at);
-        advance(&at, &next, &owned);
+        advance_tape(&at, &next, &owned);
     }
     if (change->uncached_casts) {
         effect.cast_bytes = tape_uncache_casts(&next, &at);
-        advance(&at, &next, &owned);
+        advance_tape(&at, &next, &owned);
     }
     if (change->no_grad) {
         effect.idle_bytes = tape_free_idle(&next, &at);
-        advance(&at, &next, &owned);
+        advance_tape(&at, &next, &owned);
     }
     if (change->kept_on_cpu) {
         effect.kept_bytes = tape_free_kept(&next, &at);
-        advance(&at, &next, &owned);
+        advance_tape(&at, &next, &owned);
     }
     if (change->checkpoint) {
         effect.forwards =
             tape_checkpoint(&next, &at, &c->lists, change->checkpoint);
-        advance(&at, &next, &owned);
+        advance_tape(&at, &next, &owned);
     }
     if (change->fsdp > 1) {
         effect.fsdp_bytes =
             tape_shard_all(&next, &at, &c->lists, change->fsdp);
-        advance(&at, &next, &owned);
+        advance_tape(&at, &next, &owned);
     }
     *to = at;
     return effect;

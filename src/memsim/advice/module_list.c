@@ -49,7 +49,7 @@ static bool is_numbered(const struct module_table *t, uint32_t id)
 }
 
 /* Boyer's and Moore's vote. */
-static void vote(struct module_note *list, size_t parts)
+static void vote_on_parts(struct module_note *list, size_t parts)
 {
     list->members++;
     if (!list->votes)
@@ -70,7 +70,7 @@ static struct module_note *notes_make(const struct module_table *t)
     for (uint32_t id = 1; id < t->count; id++) {
         notes[id].is_member = notes[id].parts && is_numbered(t, id);
         if (notes[id].is_member)
-            vote(&notes[t->rows[id].parent], notes[id].parts);
+            vote_on_parts(&notes[t->rows[id].parent], notes[id].parts);
     }
     for (uint32_t id = 1; id < t->count; id++) {
         struct module_note *list = &notes[t->rows[id].parent];

@@ -472,7 +472,7 @@ static void note_few_steps(struct result *result, const struct steps_seen *seen)
 
 _Static_assert(GROWTH_STEPS == 6, "a verdict says so in words");
 
-static void judge(struct result *result)
+static void judge_result(struct result *result)
 {
     const struct steps_seen seen = steps_see(result);
 
@@ -488,7 +488,7 @@ void outlook_run(struct result *result, const struct rundir *dir,
     for (struct result_walk w = {NULL}; result_walk_next(result, &w);)
         device_look(result, w.device, dir, recorded);
     host_look(result);
-    judge(result);
+    judge_result(result);
     if (!result->whole_job)
         gaps_note(result);
 }
@@ -509,5 +509,5 @@ void outlook_judge(struct result *result)
         known |= w.device->attribution != NULL;
     host_look(result);
     if (known)
-        judge(result);
+        judge_result(result);
 }

@@ -131,8 +131,8 @@ static void on_module(struct tape_notes *r, const struct trace_item *item)
                       trace_names_get(r->names, module->name), &parent);
 }
 
-static void mark(struct tape_notes *r, const struct trace_item *item,
-                 enum tape_kind kind)
+static void mark_item(struct tape_notes *r, const struct trace_item *item,
+                      enum tape_kind kind)
 {
     struct tape_item made = {.kind = (uint8_t)kind};
 
@@ -256,13 +256,13 @@ static void record_take(struct tape_notes *r, const struct trace_item *item)
         on_module(r, item);
         break;
     case TRACE_MODULE_ENTER:
-        mark(r, item, TAPE_ENTER);
+        mark_item(r, item, TAPE_ENTER);
         break;
     case TRACE_MODULE_LEAVE:
-        mark(r, item, TAPE_LEAVE);
+        mark_item(r, item, TAPE_LEAVE);
         break;
     case TRACE_PHASE:
-        mark(r, item, TAPE_PHASE);
+        mark_item(r, item, TAPE_PHASE);
         break;
     case TRACE_STORAGE:
         on_storage(r, item);
@@ -443,7 +443,7 @@ uint32_t *tape_pairs(const struct tape *tape)
     return pairs;
 }
 
-static int next(void *context, struct replay_op *op, struct err *err)
+static int next_op(void *context, struct replay_op *op, struct err *err)
 {
     struct tape *tape = context;
 
@@ -456,7 +456,7 @@ static int next(void *context, struct replay_op *op, struct err *err)
     return 1;
 }
 
-static int back(void *context, struct err *err)
+static int begin_again(void *context, struct err *err)
 {
     struct tape *tape = context;
 
@@ -469,8 +469,8 @@ const struct replay_source *tape_source(struct tape *tape)
 {
     tape->source = (struct replay_source){.context = tape,
                                           .name = tape->name,
-                                          .next = next,
-                                          .rewind = back,
+                                          .next = next_op,
+                                          .rewind = begin_again,
                                           .tells_refusals = true};
     return &tape->source;
 }

@@ -55,7 +55,7 @@ static bool outlives_module(const struct casting *c, uint32_t i, uint32_t freed)
     return false;
 }
 
-static void survey(struct casting *c)
+static void survey_casts(struct casting *c)
 {
     uint8_t phase = TRACE_PHASE_INIT;
 
@@ -95,15 +95,15 @@ static void casts_find(struct casting *c)
     }
 }
 
-static void call(struct casting *c, uint32_t at, uint32_t cast,
-                 enum replay_kind kind, uint64_t name)
+static void add_call(struct casting *c, uint32_t at, uint32_t cast,
+                     enum replay_kind kind, uint64_t name)
 {
     tape_add_call(c->to, &c->from->items[cast], &c->from->items[at], kind,
                   name);
 }
 
 /* MODULE is called, maybe once more. */
-static void enter(struct casting *c, uint32_t at, uint32_t module)
+static void enter_module(struct casting *c, uint32_t at, uint32_t module)
 {
     uint32_t next = (uint32_t)(uintptr_t)map_get(&c->of_module, module);
 
@@ -121,11 +121,11 @@ static void enter(struct casting *c, uint32_t at, uint32_t module)
                   sizeof *c->extra);
             c->extra[c->extra_count++] = (struct extra){next - 1, name};
         }
-        call(c, at, next - 1, REPLAY_ALLOC, name);
+        add_call(c, at, next - 1, REPLAY_ALLOC, name);
     }
 }
 
-static void leave(struct casting *c, uint32_t at, uint32_t module)
+static void leave_module(struct casting *c, uint32_t at, uint32_t module)
 {
     uint32_t next = (uint32_t)(uintptr_t)map_get(&c->of_module, module);
 
@@ -134,7 +134,7 @@ static void leave(struct casting *c, uint32_t at, uint32_t module)
 
         if (!cast->is_cached || !cast->name)
             continue;
-        call(c, at, next - 1, REPLAY_FREE, cast->name);
+        add_call(c, at, next - 1, REPLAY_FREE, cast->name);
         cast->name = 0;
         c->saved_bytes += c->from->items[next - 1].op.bytes;
     }
@@ -172,12 +172,12 @@ static void cast_end(struct casting *c, uint32_t at, uint32_t i)
 
     for (size_t k = 0; k < c->extra_count; k++)
         if (c->extra[k].cast == i)
-            call(c, at, i, REPLAY_FREE, c->extra[k].name);
+            add_call(c, at, i, REPLAY_FREE, c->extra[k].name);
         else
             c->extra[kept++] = c->extra[k];
     c->extra_count = kept;
     if (cast->is_cached && cast->name)
-        call(c, at, i, REPLAY_FREE, cast->name);
+        add_call(c, at, i, REPLAY_FREE, cast->name);
     if (!cast->is_cached)
         tape_add(c->to, &c->from->items[at]);
     chain_drop(c, i);
@@ -194,9 +194,9 @@ static void item_copy(struct casting *c, uint32_t i)
         return;
     }
     if (item->kind == TAPE_ENTER)
-        enter(c, i, item->module);
+        enter_module(c, i, item->module);
     if (item->kind == TAPE_LEAVE)
-        leave(c, i, item->module);
+        leave_module(c, i, item->module);
     tape_add(c->to, item);
     if (tape_item_is_taken(item) && c->casts[i].is_cast)
         chain_add(c, i);
@@ -209,7 +209,7 @@ uint64_t tape_uncache_casts(struct tape *to, const struct tape *from)
     tape_init_like(to, from);
     c.phases = xcalloc(from->count + 1, sizeof *c.phases);
     c.casts = xcalloc(from->count + 1, sizeof *c.casts);
-    survey(&c);
+    survey_casts(&c);
     casts_find(&c);
     for (uint32_t i = 0; i < from->count; i++)
         item_copy(&c, i);

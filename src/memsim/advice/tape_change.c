@@ -31,7 +31,7 @@ static void give_back(struct checkpoint *c, uint32_t at, uint32_t taken)
     c->blocks[taken].gone = true;
 }
 
-static void hold(struct held *h, uint32_t item)
+static void hold_item(struct held *h, uint32_t item)
 {
     xgrow(&h->items, h->count, &h->capacity, sizeof *h->items);
     h->items[h->count++] = item;
@@ -56,7 +56,7 @@ static void forward_end(struct checkpoint *c, uint32_t number)
         if (fate == FATE_NEEDED)
             give_back(c, f->leave, i);
         else if (fate_is_needed(fate))
-            hold(fate == FATE_CAST ? &c->casts : &c->passed, i);
+            hold_item(fate == FATE_CAST ? &c->casts : &c->passed, i);
     }
     f->before = c->pending[f->member];
     c->pending[f->member] = number;
@@ -89,7 +89,7 @@ static void brief_end(struct checkpoint *c, uint32_t at, struct brief *brief)
 }
 
 /* The calls of the forward again, before item AT. */
-static void recompute(struct checkpoint *c, uint32_t at, uint32_t number)
+static void recompute_module(struct checkpoint *c, uint32_t at, uint32_t number)
 {
     struct forward *f = &c->forwards[number];
     uint32_t last = last_needed(c, number);
@@ -131,7 +131,7 @@ static void backward_begin(struct checkpoint *c, uint32_t at, uint32_t member)
     c->pending[member] = c->forwards[next].before;
     c->active[member] = next;
     if (!c->forwards[next].again && c->forwards[next].needed)
-        recompute(c, at, next);
+        recompute_module(c, at, next);
 }
 
 /* The forward whose argument the block is that item TAKEN took, and whose
@@ -187,7 +187,7 @@ static void copy_free(struct checkpoint *c, uint32_t i, uint32_t taken)
     bool needed = f && fate_is_needed(checkpoint_fate(c, taken, f));
 
     if (needed && !f->again && i > f->leave)
-        recompute(c, i, number);
+        recompute_module(c, i, number);
     if (is_free && argument_hold(c, taken))
         return;
     item.op.address = block_name(c, taken);

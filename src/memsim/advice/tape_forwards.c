@@ -19,7 +19,7 @@ static uint64_t parameter_key(uint32_t module, uint64_t bytes)
 }
 
 /* Pairs each free with its alloc, notes the phases and the parameters. */
-static void survey(struct checkpoint *c)
+static void survey_forwards(struct checkpoint *c)
 {
     uint32_t *pairs = tape_pairs(c->from);
     uint8_t phase = TRACE_PHASE_INIT;
@@ -200,7 +200,7 @@ static void forwards_rewind(struct checkpoint *c)
 
 void checkpoint_read(struct checkpoint *c)
 {
-    survey(c);
+    survey_forwards(c);
     forwards_find(c);
     forwards_rewind(c);
 }

@@ -96,14 +96,14 @@ static void block_give(struct sharding *s, uint32_t like, uint64_t *name)
 
 /* --- units ---------------------------------------------------------------- */
 
-static void gather(struct sharding *s, struct unit *u)
+static void gather_unit(struct sharding *s, struct unit *u)
 {
     if (!u->flat && !u->full && u->bytes)
         u->flat = block_take(s, u->parameter, u->bytes, GATHER_STREAM);
 }
 
 /* Copies out what was gathered. */
-static void wait(struct sharding *s, struct unit *u, bool forward)
+static void wait_for_unit(struct sharding *s, struct unit *u, bool forward)
 {
     if (!u->flat)
         return;
@@ -122,8 +122,8 @@ static void forward_begin(struct sharding *s, uint32_t unit)
 {
     struct unit *u = &s->units[unit];
 
-    gather(s, u);
-    wait(s, u, true);
+    gather_unit(s, u);
+    wait_for_unit(s, u, true);
 }
 
 static void forward_end(struct sharding *s, uint32_t unit)
@@ -136,7 +136,7 @@ static void forward_end(struct sharding *s, uint32_t unit)
 }
 
 /* The gradients are scattered. */
-static void scatter(struct sharding *s, struct unit *u)
+static void scatter_unit(struct sharding *s, struct unit *u)
 {
     uint32_t like = u->gradients - 1;
 
@@ -171,7 +171,7 @@ static void backward_end(struct sharding *s)
         return;
     block_give(s, u->parameter, &u->full);
     if (u->gradients)
-        scatter(s, u);
+        scatter_unit(s, u);
 }
 
 static void backward_begin(struct sharding *s, uint32_t unit)
@@ -182,17 +182,17 @@ static void backward_begin(struct sharding *s, uint32_t unit)
         return;
     backward_end(s);
     s->current = unit + 1;
-    gather(s, u);
-    wait(s, u, false);
+    gather_unit(s, u);
+    wait_for_unit(s, u, false);
     if (u->before)
-        gather(s, &s->units[u->before - 1]);
+        gather_unit(s, &s->units[u->before - 1]);
 }
 
 /* The model's backward begins, and prefetches the last member. */
 static void backward_start(struct sharding *s)
 {
     if (s->last)
-        gather(s, &s->units[s->last - 1]);
+        gather_unit(s, &s->units[s->last - 1]);
 }
 
 static void backward_finish(struct sharding *s)
@@ -304,7 +304,7 @@ static void item_copy(struct sharding *s)
 }
 
 /* Returns the bytes of all parameters; 0: some are sharded already. */
-static uint64_t survey(struct sharding *s)
+static uint64_t survey_units(struct sharding *s)
 {
     uint64_t bytes = 0;
 
@@ -346,7 +346,7 @@ uint64_t tape_shard_all(struct tape *to, const struct tape *from,
     tape_init_like(to, from);
     s.blocks = xcalloc(from->count + 1, sizeof *s.blocks);
     s.units = xcalloc(lists->modules + 1, sizeof *s.units);
-    uint64_t bytes = survey(&s), saved = bytes - bytes / ranks;
+    uint64_t bytes = survey_units(&s), saved = bytes - bytes / ranks;
     for (; s.at < from->count; s.at++)
         if (bytes)
             item_copy(&s);

@@ -55,7 +55,7 @@ static void live_add(struct freeing *f, uint32_t gradient)
 }
 
 /* Item AT sets ELEMENTS to zero; 0: those of lists of tensors. */
-static void zero(struct freeing *f, uint32_t at, uint64_t elements)
+static void zero_gradient(struct freeing *f, uint32_t at, uint64_t elements)
 {
     uint32_t *link = &f->live;
 
@@ -153,7 +153,7 @@ static void item_copy(struct freeing *f, uint32_t i)
         if (item->kind == TAPE_PHASE)
             f->freed_bytes = 0;
         if (item->kind == TAPE_ZERO)
-            zero(f, i, item->elements);
+            zero_gradient(f, i, item->elements);
         tape_add(f->to, item);
     }
     if (f->freed_bytes > f->most_bytes)

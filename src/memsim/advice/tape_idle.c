@@ -49,7 +49,7 @@ static void level_fini(struct level *l)
 }
 
 /* Is the block that item I took still there at item AT? */
-static bool lives(const struct idling *c, uint32_t i, uint32_t at)
+static bool item_lives(const struct idling *c, uint32_t i, uint32_t at)
 {
     return !c->gone[i] && (c->pairs[i] == TAPE_NONE || c->pairs[i] > at);
 }
@@ -73,7 +73,7 @@ static void level_trim(struct idling *c, struct level *l, uint32_t at)
     for (size_t k = 0; k < l->count; k++) {
         uint32_t i = l->blocks[k];
 
-        if (!lives(c, i, at))
+        if (!item_lives(c, i, at))
             continue;
         if (l->after[k] + 1 < l->ended) {
             give_back(c, i, at);
@@ -95,7 +95,7 @@ static void level_pop(struct idling *c, uint32_t at)
     for (size_t k = l->count; k-- > 0;) {
         uint32_t i = l->blocks[k];
 
-        if (!lives(c, i, at))
+        if (!item_lives(c, i, at))
             continue;
         if (result == TAPE_NONE)
             result = i;

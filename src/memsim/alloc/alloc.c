@@ -144,7 +144,7 @@ static bool take_from_fallback(struct alloc *a, struct alloc_request *r)
 }
 
 /* The last resort: everything cached goes back to the device. */
-static bool retry(struct alloc *a, struct alloc_request *r)
+static bool retry_request(struct alloc *a, struct alloc_request *r)
 {
     if (alloc_is_capturing(a))
         return false;
@@ -166,7 +166,7 @@ static bool find_block(struct alloc *a, struct alloc_request *r)
     if (!a->rules->fallback_is_last && take_from_fallback(a, r))
         return true;
     return (alloc_release_available(a, r) && alloc_segment_obtain(a, r)) ||
-           retry(a, r) ||
+           retry_request(a, r) ||
            (a->rules->fallback_is_last && take_from_fallback(a, r));
 }
 
@@ -183,7 +183,7 @@ static bool should_split(const struct alloc *a, const struct alloc_request *r)
 }
 
 /* Cuts the request off the front of its block and caches the remainder. */
-static void split(struct alloc *a, struct alloc_request *r)
+static void split_block(struct alloc *a, struct alloc_request *r)
 {
     struct alloc_stats *s = &a->stats;
     struct alloc_block *rest = r->block;
@@ -219,7 +219,7 @@ static struct alloc_block *hand_out(struct alloc *a, struct alloc_request *r,
     struct alloc_stats *s = &a->stats;
 
     if (should_split(a, r))
-        split(a, r);
+        split_block(a, r);
     else
         take_whole(a, r);
     struct alloc_block *b = r->block;
@@ -429,7 +429,7 @@ void alloc_reset_accumulated_stats(struct alloc *a)
     s->num_device_alloc = s->num_device_free = 0;
 }
 
-static void complete(struct alloc_stat *s)
+static void complete_stat(struct alloc_stat *s)
 {
     s->allocated += s->current + s->freed;
 }
@@ -437,7 +437,7 @@ static void complete(struct alloc_stat *s)
 const struct alloc_stats *alloc_stats(const struct alloc *a)
 {
     *a->told = a->stats;
-    each_stat(a->told, complete);
+    each_stat(a->told, complete_stat);
     return a->told;
 }
 

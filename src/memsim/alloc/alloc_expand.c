@@ -105,7 +105,7 @@ static bool map_hole(struct alloc *a, struct alloc_block *hole, uint64_t bytes)
     return true;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t least_u64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -116,12 +116,12 @@ bool alloc_expand_obtain(struct alloc *a, struct alloc_request *r)
 {
     struct alloc_block *b = find_room(a, r);
 
-    if (!b || (!b->mapped && !map_hole(a, b, least(b->bytes, r->bytes))))
+    if (!b || (!b->mapped && !map_hole(a, b, least_u64(b->bytes, r->bytes))))
         return false;
     while (b->bytes < r->bytes) {
         struct alloc_block *hole = b->next;
 
-        if (!map_hole(a, hole, least(r->bytes - b->bytes, hole->bytes)))
+        if (!map_hole(a, hole, least_u64(r->bytes - b->bytes, hole->bytes)))
             return false;
         b = hole;
     }
@@ -133,8 +133,8 @@ bool alloc_expand_obtain(struct alloc *a, struct alloc_request *r)
 }
 
 /* Cuts idle block B down to [START, END), caching what is before and after. */
-static void trim(struct alloc *a, struct alloc_block *b, uint64_t start,
-                 uint64_t end)
+static void trim_block(struct alloc *a, struct alloc_block *b, uint64_t start,
+                       uint64_t end)
 {
     uint64_t after_bytes = b->address + b->bytes - end;
 
@@ -188,7 +188,7 @@ void alloc_expand_release(struct alloc *a, struct alloc_block *b)
     if (start >= end)
         return;
     shelf_remove(b);
-    trim(a, b, start, end);
+    trim_block(a, b, start, end);
     unmap_chunks(a, b);
     make_hole(a, b);
     a->reserved_bytes -= end - start;

@@ -271,7 +271,7 @@ static void ooms_put(struct conclusion *c)
 
 /* Whether the operator named NAME makes a longer tensor of another one. What is
  * longer in each step without that is so because the batch is. */
-static bool appends(const char *name)
+static bool name_appends(const char *name)
 {
     static const char *const names[] = {"aten::cat", "aten::constant_pad_nd",
                                         "aten::stack", "aten::resize_"};
@@ -291,7 +291,7 @@ static size_t growth_choose(const struct conclusion *c,
     for (size_t i = 0; i < count; i++) {
         const char *name =
             trace_names_get(c->a->names, found[i].key.operation);
-        if (found[i].form != GROWTH_TENSOR || appends(name))
+        if (found[i].form != GROWTH_TENSOR || name_appends(name))
             found[kept++] = found[i];
     }
     return kept;

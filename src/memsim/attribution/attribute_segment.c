@@ -172,8 +172,9 @@ static void segment_put(struct attribution *to, size_t *capacity,
 
 /* Granules of one expandable segment are of the granule's size; cudaMalloc's
  * segments of that size are not one, however they lie. */
-static bool continues(const struct attribution_segment *a,
-                      const struct attribution_segment *b, bool expandable)
+static bool segment_continues(const struct attribution_segment *a,
+                              const struct attribution_segment *b,
+                              bool expandable)
 {
     return expandable && a->address + a->bytes == b->address &&
            a->stream == b->stream && a->pool[0] == b->pool[0] &&
@@ -185,8 +186,8 @@ static void segments_unite(struct attribution *to, bool expandable)
     size_t kept = 0;
 
     for (size_t i = 0; i < to->segment_count; i++)
-        if (kept &&
-            continues(&to->segments[kept - 1], &to->segments[i], expandable))
+        if (kept && segment_continues(&to->segments[kept - 1], &to->segments[i],
+                                      expandable))
             to->segments[kept - 1].bytes += to->segments[i].bytes;
         else
             to->segments[kept++] = to->segments[i];

@@ -85,7 +85,7 @@ static bool equations_solve(unsigned n, double m[DEGREES + 1][DEGREES + 2])
 
 /* Least squares with lengths as parts of the longest one, so that no power is
  * out of range. */
-static bool fit(const struct peak_law_points *p, struct peak_law *law)
+static bool fit_law(const struct peak_law_points *p, struct peak_law *law)
 {
     double m[DEGREES + 1][DEGREES + 2] = {{0}};
     double scale = (double)law->longest;
@@ -115,7 +115,8 @@ uint64_t peak_law_at(const struct peak_law *law, uint64_t length)
     return bytes > 0 ? (uint64_t)bytes : 0;
 }
 
-static bool holds(const struct peak_law_points *p, const struct peak_law *law)
+static bool law_holds(const struct peak_law_points *p,
+                      const struct peak_law *law)
 {
     double most = 0, error = 0;
 
@@ -151,7 +152,8 @@ static bool law_find(const struct peak_law_points *p, enum peak_law_dimension d,
         law->shortest = n < law->shortest ? n : law->shortest;
     }
     for (law->degree = 1; law->degree <= DEGREES; law->degree++)
-        if (different >= law->degree + 2 && fit(p, law) && holds(p, law))
+        if (different >= law->degree + 2 && fit_law(p, law) &&
+            law_holds(p, law))
             return true;
     return false;
 }

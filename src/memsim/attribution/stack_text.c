@@ -8,7 +8,7 @@
 #include "common/base/xmalloc.h"
 
 /* Whether TEXT is within the first LENGTH bytes of LINE. */
-static bool has(const char *line, size_t length, const char *text)
+static bool line_has(const char *line, size_t length, const char *text)
 {
     const char *found = strstr(line, text);
 
@@ -17,9 +17,9 @@ static bool has(const char *line, size_t length, const char *text)
 
 static bool is_package(const char *line, size_t length)
 {
-    return *line == '<' || has(line, length, "/site-packages/") ||
-           has(line, length, "/dist-packages/") ||
-           has(line, length, "/lib/python3");
+    return *line == '<' || line_has(line, length, "/site-packages/") ||
+           line_has(line, length, "/dist-packages/") ||
+           line_has(line, length, "/lib/python3");
 }
 
 bool stack_is_package(const char *file)

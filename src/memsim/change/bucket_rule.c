@@ -26,9 +26,9 @@ size_t bucket_cut(const struct bucket_rule *rule,
     return count;
 }
 
-static bool makes(const struct bucket_rule *rule,
-                  const struct bucket_gradients *g, const size_t *ends,
-                  size_t count)
+static bool rule_makes(const struct bucket_rule *rule,
+                       const struct bucket_gradients *g, const size_t *ends,
+                       size_t count)
 {
     size_t *made = xcalloc(g->count + 1, sizeof *made);
     bool same = bucket_cut(rule, g, made) == count &&
@@ -46,7 +46,7 @@ bool bucket_rule_find(struct bucket_rule *rule,
     size_t at = 0;
 
     *rule = (struct bucket_rule){DEFAULT_FIRST, DEFAULT_CAP};
-    if (makes(rule, g, ends, count))
+    if (rule_makes(rule, g, ends, count))
         return true;
     for (size_t b = 0; b < count; b++) {
         uint64_t bytes = 0;
@@ -59,5 +59,5 @@ bool bucket_rule_find(struct bucket_rule *rule,
     }
     uint64_t cap = (above / MIB + 1) * MIB;
     *rule = (struct bucket_rule){cap, cap};
-    return cap <= most && most - cap < MIB && makes(rule, g, ends, count);
+    return cap <= most && most - cap < MIB && rule_makes(rule, g, ends, count);
 }

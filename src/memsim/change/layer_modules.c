@@ -66,7 +66,7 @@ static bool lists_equal(const struct layer_list *a, const struct layer_list *b)
 }
 
 /* Puts every parameter in its layer of M->prefix. */
-static void assign(struct layer_modules *m, const struct records *r)
+static void assign_modules(struct layer_modules *m, const struct records *r)
 {
     size_t length = strlen(m->prefix);
     const char *rest;
@@ -111,7 +111,7 @@ static void try_name(struct layer_modules *best, struct layer_modules *m,
         m->prefix[length] = '\0';
         if (!strcmp(m->prefix, best->prefix))
             continue;
-        assign(m, r);
+        assign_modules(m, r);
         if (m->elements <= best->elements || !are_alike(m, r))
             continue;
         uint32_t *layers = best->layer_of;
@@ -138,7 +138,7 @@ int layer_modules_find(struct layer_modules *m, const struct records *r,
     free(at.layer_of);
     if (prefix)
         snprintf(m->prefix, sizeof m->prefix, "%s", prefix);
-    assign(m, r);
+    assign_modules(m, r);
     if (m->count >= 2 && are_alike(m, r))
         return 0;
     layer_modules_fini(m);

@@ -105,7 +105,7 @@ struct votes {
 
 /* A region of R periods is of R layers, or of one more whose first or last is
  * cut. */
-static void vote(struct votes *v, const struct layer_region *r)
+static void vote_for_region(struct votes *v, const struct layer_region *r)
 {
     size_t layers = r->length / r->period;
 
@@ -122,7 +122,7 @@ static void vote_all(struct votes *v, const uint64_t *marks, size_t from,
 
     if (!region_any(marks, from, until, &r))
         return;
-    vote(v, &r);
+    vote_for_region(v, &r);
     vote_all(v, marks, from, r.at);
     vote_all(v, marks, r.at + r.length, until);
 }

@@ -149,13 +149,13 @@ static uint32_t *received_at(const struct interleaving *g, uint32_t stage,
 }
 
 /* Does stage STAGE get something from a neighbour before it computes? */
-static bool needs(const struct interleaving *g, const struct turn *t)
+static bool turn_needs(const struct interleaving *g, const struct turn *t)
 {
     return t->kind == TURN_BACKWARD ? t->stage + 1 < g->stages : t->stage > 0;
 }
 
-static void send(const struct interleaving *g, uint32_t rank,
-                 const struct turn *t)
+static void send_turn(const struct interleaving *g, uint32_t rank,
+                      const struct turn *t)
 {
     bool gradient = t->kind == TURN_BACKWARD;
     uint32_t target = gradient ? t->stage - 1 : t->stage + 1;
@@ -182,9 +182,9 @@ static bool turn_take(const struct interleaving *g, uint32_t rank)
 
     if (t->kind != TURN_NOTHING) {
         uint32_t got = *received_at(g, t->stage, t->microbatch, backward);
-        if (needs(g, t) && !got)
+        if (turn_needs(g, t) && !got)
             return false;
-        if (needs(g, t))
+        if (turn_needs(g, t))
             pipe_list_wait(&g->lists[rank], got - 1);
         pipe_list_add(&g->lists[rank],
                       &(struct pipe_action){.what = backward ? PIPE_BACKWARD
@@ -193,7 +193,7 @@ static bool turn_take(const struct interleaving *g, uint32_t rank)
                                             .microbatch = t->microbatch});
         if (backward && t->stage + 1 < g->stages)
             pipe_list_release(&g->lists[rank]);
-        send(g, rank, t);
+        send_turn(g, rank, t);
     }
     g->at[rank]++;
     return true;

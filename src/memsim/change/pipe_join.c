@@ -350,7 +350,7 @@ static void source_add(struct joining *j, size_t index)
 
 /* --- pieces --------------------------------------------------------------- */
 
-static void piece(struct joining *j, size_t from, size_t until, bool once)
+static void join_piece(struct joining *j, size_t from, size_t until, bool once)
 {
     if (from >= until)
         return;
@@ -363,7 +363,7 @@ static void piece_phase(struct joining *j, uint64_t phase, uint32_t thread)
     size_t at = j->list.count;
 
     ADD(j, PHASE, thread, .phase = phase);
-    piece(j, at, at + 1, true);
+    join_piece(j, at, at + 1, true);
 }
 
 /* All that names something, and the parameters. */
@@ -376,7 +376,7 @@ static void pieces_begin(struct joining *j, size_t count)
         case TRACE_SETTING:
         case TRACE_NAME:
         case TRACE_MODULE:
-            piece(j, i, i + 1, true);
+            join_piece(j, i, i + 1, true);
             break;
         default:
             break;
@@ -391,7 +391,7 @@ static void pieces_begin(struct joining *j, size_t count)
                 .module = p->module + s->modules,
                 .category = TRACE_CATEGORY_PARAMETER,
                 .element_bytes = p->element_bytes);
-            piece(j, at, at + 2, true);
+            join_piece(j, at, at + 2, true);
         }
     }
 }
@@ -407,8 +407,8 @@ static bool piece_pass(struct joining *j, const struct source *s, size_t step,
     piece_phase(j, backward ? TRACE_PHASE_BACKWARD : TRACE_PHASE_FORWARD,
                 thread_in_list(&s->records.all[p->from]));
     if (p->lead_from < p->lead_until)
-        piece(j, s->moved[p->lead_from], s->moved[p->lead_until], false);
-    piece(j, s->moved[p->from], s->moved[p->until], false);
+        join_piece(j, s->moved[p->lead_from], s->moved[p->lead_until], false);
+    join_piece(j, s->moved[p->from], s->moved[p->until], false);
     return true;
 }
 
@@ -435,8 +435,8 @@ static void pieces_step(struct joining *j, size_t step, size_t m)
             piece_pass(j, &j->sources[s], step, true, i);
     }
     piece_phase(j, TRACE_PHASE_OTHER, 0);
-    piece(j, first->moved[first->parts[step].end],
-          first->moved[first->records.steps.steps[step].end], false);
+    join_piece(j, first->moved[first->parts[step].end],
+               first->moved[first->records.steps.steps[step].end], false);
 }
 
 /* --- the optimizer -------------------------------------------------------- */

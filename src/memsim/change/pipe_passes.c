@@ -116,7 +116,7 @@ static void take_enter(struct finding *f, size_t i)
 
 /* Does record I make the open part a pass? A backward names modules; what else
  * is done in its phase is behind it. */
-static bool counts(const struct finding *f, size_t i)
+static bool pass_counts(const struct finding *f, size_t i)
 {
     const struct record *record = &f->r->all[i];
     const struct trace_block_alloc *a =
@@ -138,7 +138,7 @@ static void take_work(struct finding *f, size_t i)
         return;
     if (f->backward && f->has_work && f->r->all[i].thread != f->thread) {
         part_close(f, i); /* the script goes on */
-    } else if (counts(f, i)) {
+    } else if (pass_counts(f, i)) {
         f->has_work = true;
         f->thread = f->r->all[i].thread;
     }

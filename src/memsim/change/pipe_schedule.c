@@ -143,21 +143,21 @@ static uint32_t send_backward(const struct single *s,
     return s->rank > 0;
 }
 
-static void compute(const struct single *s, enum pipe_what what,
-                    uint32_t microbatch)
+static void add_compute(const struct single *s, enum pipe_what what,
+                        uint32_t microbatch)
 {
     pipe_list_add(s->list, &(struct pipe_action){.what = what,
                                                  .stage = s->rank,
                                                  .microbatch = microbatch});
 }
 
-static uint32_t exchange(const struct single *s,
-                         const struct pipe_transfer *part, uint32_t count)
+static uint32_t add_exchange(const struct single *s,
+                             const struct pipe_transfer *part, uint32_t count)
 {
     return pipe_list_exchange(s->list, part, count);
 }
 
-static void release(const struct single *s, bool sent)
+static void add_release(const struct single *s, bool sent)
 {
     if (sent)
         pipe_list_release(s->list);
@@ -167,15 +167,15 @@ static void release(const struct single *s, bool sent)
  * last forward. */
 static void backward_of(const struct single *s, uint32_t microbatch)
 {
-    compute(s, PIPE_BACKWARD, microbatch);
-    release(s, sends_forward(s) && microbatch + 1 < s->shape->microbatches);
+    add_compute(s, PIPE_BACKWARD, microbatch);
+    add_release(s, sends_forward(s) && microbatch + 1 < s->shape->microbatches);
 }
 
 /* At the end of a step: what the last forward and the last backward sent. */
 static void release_last(const struct single *s)
 {
-    release(s, s->rank > 0);
-    release(s, sends_forward(s));
+    add_release(s, s->rank > 0);
+    add_release(s, sends_forward(s));
 }
 
 static void wait_for_all(const struct single *s, const uint32_t *sent)
@@ -185,7 +185,7 @@ static void wait_for_all(const struct single *s, const uint32_t *sent)
 }
 
 /* All forwards, then all backwards. */
-static void gpipe(const struct single *s)
+static void schedule_gpipe(const struct single *s)
 {
     uint32_t all = s->shape->microbatches;
     uint32_t *sent = xcalloc(all, sizeof *sent);
@@ -193,17 +193,17 @@ static void gpipe(const struct single *s)
 
     for (uint32_t m = 0; m < all; m++) {
         uint32_t count = receive_forward(s, &part);
-        pipe_list_wait(s->list, exchange(s, &part, count));
-        compute(s, PIPE_FORWARD, m);
-        sent[m] = exchange(s, &part, send_forward(s, &part));
+        pipe_list_wait(s->list, add_exchange(s, &part, count));
+        add_compute(s, PIPE_FORWARD, m);
+        sent[m] = add_exchange(s, &part, send_forward(s, &part));
     }
     wait_for_all(s, sent);
     for (uint32_t m = 0; m < all; m++) {
         uint32_t count = receive_backward(s, &part);
-        pipe_list_wait(s->list, exchange(s, &part, count));
+        pipe_list_wait(s->list, add_exchange(s, &part, count));
         backward_of(s, m);
-        sent[m] = exchange(s, &part, send_backward(s, &part));
-        release(s, s->rank > 0 && m + 1 < all);
+        sent[m] = add_exchange(s, &part, send_backward(s, &part));
+        add_release(s, s->rank > 0 && m + 1 < all);
     }
     wait_for_all(s, sent);
     release_last(s);
@@ -219,7 +219,7 @@ static void exchange_both(struct single *s, bool backward)
     parts[0] = s->sends[0];
     count += backward ? receive_backward(s, &parts[count])
                       : receive_forward(s, &parts[count]);
-    pipe_list_wait(s->list, exchange(s, parts, count));
+    pipe_list_wait(s->list, add_exchange(s, parts, count));
 }
 
 /* The first forwards; the last one's send is held back. */
@@ -230,12 +230,12 @@ static void warm_up(struct single *s, uint32_t warm)
 
     for (uint32_t m = 0; m < warm; m++) {
         uint32_t count = receive_forward(s, &part);
-        pipe_list_wait(s->list, exchange(s, &part, count));
-        compute(s, PIPE_FORWARD, m);
+        pipe_list_wait(s->list, add_exchange(s, &part, count));
+        add_compute(s, PIPE_FORWARD, m);
         pipe_list_wait(s->list, sent);
         s->send_count = send_forward(s, &s->sends[0]);
-        sent =
-            m + 1 < warm ? exchange(s, s->sends, s->send_count) : NO_EXCHANGE;
+        sent = m + 1 < warm ? add_exchange(s, s->sends, s->send_count)
+                            : NO_EXCHANGE;
     }
 }
 
@@ -253,22 +253,22 @@ static void one_forward_one_backward(struct single *s)
         exchange_both(s, true);
         backward_of(s, backward++);
         s->send_count = send_backward(s, &s->sends[0]);
-        release(s, s->rank > 0 && backward > 1);
+        add_release(s, s->rank > 0 && backward > 1);
         if (forward == all)
             break;
         exchange_both(s, false);
-        compute(s, PIPE_FORWARD, forward++);
+        add_compute(s, PIPE_FORWARD, forward++);
         s->send_count = send_forward(s, &s->sends[0]);
     }
-    sent = exchange(s, s->sends, s->send_count);
+    sent = add_exchange(s, s->sends, s->send_count);
     while (backward < all) {
         uint32_t count = receive_backward(s, &part);
-        pipe_list_wait(s->list, exchange(s, &part, count));
+        pipe_list_wait(s->list, add_exchange(s, &part, count));
         backward_of(s, backward++);
         pipe_list_wait(s->list, sent);
         s->send_count = send_backward(s, &s->sends[0]);
-        release(s, s->rank > 0);
-        sent = exchange(s, s->sends, s->send_count);
+        add_release(s, s->rank > 0);
+        sent = add_exchange(s, s->sends, s->send_count);
     }
     pipe_list_wait(s->list, sent);
     release_last(s);
@@ -290,7 +290,7 @@ int pipe_schedule_make(const struct pipe_shape *shape, struct pipe_list *lists,
     for (uint32_t r = 0; r < shape->ranks; r++) {
         struct single s = {.shape = shape, .list = &lists[r], .rank = r};
         if (shape->kind == PIPE_GPIPE)
-            gpipe(&s);
+            schedule_gpipe(&s);
         else
             one_forward_one_backward(&s);
     }

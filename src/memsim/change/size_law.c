@@ -26,8 +26,8 @@ bool size_second_is_nearer(const struct size_points *p)
 }
 
 /* VALUE * TO^POWER / FROM^POWER. False: it is no whole number, or too large. */
-static bool scale(uint64_t value, uint64_t from, uint64_t to, unsigned power,
-                  uint64_t *scaled)
+static bool scale_value(uint64_t value, uint64_t from, uint64_t to,
+                        unsigned power, uint64_t *scaled)
 {
     wide all = value;
 
@@ -99,8 +99,9 @@ enum size_law size_law_number(const struct size_points *p, uint64_t first,
         return SIZE_NONE;
     for (unsigned power = 1; first && second && power <= POWERS; power++)
         if (is_power(p, first, second, power))
-            return scale(first, p->first, p->wanted, power, wanted) ||
-                           scale(second, p->second, p->wanted, power, wanted)
+            return scale_value(first, p->first, p->wanted, power, wanted) ||
+                           scale_value(second, p->second, p->wanted, power,
+                                       wanted)
                        ? SIZE_POWER
                        : SIZE_NONE;
     if (is_chunks(p, 1, first, second, wanted))
@@ -110,7 +111,7 @@ enum size_law size_law_number(const struct size_points *p, uint64_t first,
     return on_line(p, first, second, wanted);
 }
 
-static unsigned evenness(uint64_t number)
+static unsigned count_twos(uint64_t number)
 {
     unsigned twos = number ? (unsigned)__builtin_ctzll(number) : EVEN_MOST;
 
@@ -122,8 +123,8 @@ enum size_law size_law_dimension(const struct size_points *p, uint64_t first,
 {
     enum size_law law = size_law_number(p, first, second, wanted);
 
-    if (law != SIZE_NONE && evenness(*wanted) < evenness(first) &&
-        evenness(*wanted) < evenness(second))
+    if (law != SIZE_NONE && count_twos(*wanted) < count_twos(first) &&
+        count_twos(*wanted) < count_twos(second))
         return SIZE_UNEVEN;
     return law;
 }
@@ -208,8 +209,8 @@ void size_law_weaken(enum size_law *weakest, uint64_t bad[2],
         *weakest = law;
 }
 
-static uint64_t dimension(const struct size_points *p, struct size_text *t,
-                          uint64_t first, uint64_t second)
+static uint64_t law_dimension(const struct size_points *p, struct size_text *t,
+                              uint64_t first, uint64_t second)
 {
     uint64_t wanted;
     enum size_law law = size_law_dimension(p, first, second, &wanted);
@@ -237,7 +238,7 @@ size_t size_law_text(const struct size_points *p, struct size_text *t)
         if (!number_read(t->first, t->first_bytes, &i, &a) ||
             !number_read(t->second, t->second_bytes, &j, &b))
             break;
-        length += number_write(t, length, dimension(p, t, a, b));
+        length += number_write(t, length, law_dimension(p, t, a, b));
     }
     if (i == t->first_bytes && j == t->second_bytes)
         return length;

@@ -95,8 +95,8 @@ struct making {
     const struct size_points *p;
 };
 
-static void weaken(struct making *m, enum size_law law, uint64_t first,
-                   uint64_t second)
+static void weaken_law(struct making *m, enum size_law law, uint64_t first,
+                       uint64_t second)
 {
     size_law_weaken(&m->op->law, m->op->bad, law, first, second);
 }
@@ -105,35 +105,37 @@ static uint64_t size_number(struct making *m, uint64_t first, uint64_t second)
 {
     uint64_t wanted;
 
-    weaken(m, size_law_number(m->p, first, second, &wanted), first, second);
+    weaken_law(m, size_law_number(m->p, first, second, &wanted), first, second);
     return wanted;
 }
 
-static uint64_t dimension(struct making *m, uint64_t first, uint64_t second)
+static uint64_t make_dimension(struct making *m, uint64_t first,
+                               uint64_t second)
 {
     uint64_t wanted;
 
-    weaken(m, size_law_dimension(m->p, first, second, &wanted), first, second);
+    weaken_law(m, size_law_dimension(m->p, first, second, &wanted), first,
+               second);
     return wanted;
 }
 
 /* A number of 32 bits that may be an estimate. */
-static uint32_t estimate(struct making *m, uint32_t first, uint32_t second)
+static uint32_t make_estimate(struct making *m, uint32_t first, uint32_t second)
 {
     uint64_t wanted;
     enum size_law law = size_law_number(m->p, first, second, &wanted);
 
     if (law <= SIZE_SUM) {
-        weaken(m, law, first, second);
+        weaken_law(m, law, first, second);
     } else {
         wanted = size_law_estimate(m->p, first, second);
-        weaken(m, SIZE_POWER, first, second);
+        weaken_law(m, SIZE_POWER, first, second);
         m->op->rounded = true;
     }
     return wanted < UINT32_MAX ? (uint32_t)wanted : UINT32_MAX;
 }
 
-static uint64_t pair(struct making *m, uint64_t first, uint64_t second)
+static uint64_t make_pair(struct making *m, uint64_t first, uint64_t second)
 {
     uint64_t low = size_number(m, (uint32_t)first, (uint32_t)second);
     uint64_t high = size_number(m, first >> 32, second >> 32);
@@ -141,17 +143,17 @@ static uint64_t pair(struct making *m, uint64_t first, uint64_t second)
     return trace_pack((uint32_t)low, (uint32_t)high);
 }
 
-static uint64_t sides(struct making *m, uint64_t first, uint64_t second)
+static uint64_t make_sides(struct making *m, uint64_t first, uint64_t second)
 {
-    uint64_t low = dimension(m, (uint32_t)first, (uint32_t)second);
-    uint64_t high = dimension(m, first >> 32, second >> 32);
+    uint64_t low = make_dimension(m, (uint32_t)first, (uint32_t)second);
+    uint64_t high = make_dimension(m, first >> 32, second >> 32);
 
     return trace_pack((uint32_t)low, (uint32_t)high);
 }
 
 /* Bytes between elements that reach the most that the word can hold stay. */
-static uint32_t stride(struct making *m, uint32_t first, uint32_t second,
-                       uint32_t most)
+static uint32_t make_stride(struct making *m, uint32_t first, uint32_t second,
+                            uint32_t most)
 {
     if (first == most || second == most)
         return most;
@@ -159,18 +161,18 @@ static uint32_t stride(struct making *m, uint32_t first, uint32_t second,
     return wanted < most ? (uint32_t)wanted : most;
 }
 
-static uint64_t strided(struct making *m, uint64_t first, uint64_t second)
+static uint64_t make_strided(struct making *m, uint64_t first, uint64_t second)
 {
     struct trace_strided a = trace_strided_unpack(first);
     struct trace_strided b = trace_strided_unpack(second);
 
     a.elements = size_number(m, a.elements, b.elements);
-    a.inner_bytes = stride(m, a.inner_bytes, b.inner_bytes, UINT16_MAX);
-    a.least_bytes = stride(m, a.least_bytes, b.least_bytes, UINT8_MAX);
+    a.inner_bytes = make_stride(m, a.inner_bytes, b.inner_bytes, UINT16_MAX);
+    a.least_bytes = make_stride(m, a.least_bytes, b.least_bytes, UINT8_MAX);
     return trace_strided_pack(&a);
 }
 
-static uint64_t any(struct making *m, uint64_t first, uint64_t second)
+static uint64_t make_any(struct making *m, uint64_t first, uint64_t second)
 {
     uint64_t wanted;
 
@@ -179,45 +181,45 @@ static uint64_t any(struct making *m, uint64_t first, uint64_t second)
     enum size_law law = size_law_number(m->p, first, second, &wanted);
     if (law == SIZE_NONE)
         return first;
-    weaken(m, law, first, second);
+    weaken_law(m, law, first, second);
     return wanted;
 }
 
 /* A number that is at worst an estimate below MOST. */
-static uint64_t small(struct making *m, uint64_t first, uint64_t second,
-                      uint32_t most)
+static uint64_t make_small(struct making *m, uint64_t first, uint64_t second,
+                           uint32_t most)
 {
     return first < most && second < most
-               ? estimate(m, (uint32_t)first, (uint32_t)second)
+               ? make_estimate(m, (uint32_t)first, (uint32_t)second)
                : size_number(m, first, second);
 }
 
-static uint64_t word(struct making *m, enum form form, uint64_t first,
-                     uint64_t second)
+static uint64_t make_word(struct making *m, enum form form, uint64_t first,
+                          uint64_t second)
 {
     switch (form) {
     case FORM_NUMBER:
         return size_number(m, first, second);
     case FORM_DIMENSION:
-        return dimension(m, first, second);
+        return make_dimension(m, first, second);
     case FORM_TABLE:
-        return small(m, first, second, TABLE_BYTES);
+        return make_small(m, first, second, TABLE_BYTES);
     case FORM_FEW:
-        return small(m, first, second, FEW_ELEMENTS);
+        return make_small(m, first, second, FEW_ELEMENTS);
     case FORM_PAIR:
-        return pair(m, first, second);
+        return make_pair(m, first, second);
     case FORM_SIDES:
-        return sides(m, first, second);
+        return make_sides(m, first, second);
     case FORM_STRIDED:
-        return strided(m, first, second);
+        return make_strided(m, first, second);
     case FORM_ANY:
-        return any(m, first, second);
+        return make_any(m, first, second);
     case FORM_BLOCKS:
         break;
     }
     return trace_pack(
-        estimate(m, (uint32_t)first, (uint32_t)second),
-        estimate(m, (uint32_t)(first >> 32), (uint32_t)(second >> 32)));
+        make_estimate(m, (uint32_t)first, (uint32_t)second),
+        make_estimate(m, (uint32_t)(first >> 32), (uint32_t)(second >> 32)));
 }
 
 /* --- launches ------------------------------------------------------------- */
@@ -259,7 +261,7 @@ static bool grid_of_elements(const struct trace_launch *a,
 }
 
 /* Threads of a block are between those of the recordings. */
-static uint32_t between(uint32_t value, uint32_t a, uint32_t b)
+static uint32_t is_between(uint32_t value, uint32_t a, uint32_t b)
 {
     uint32_t least = a < b ? a : b, most = a < b ? b : a;
 
@@ -269,19 +271,20 @@ static uint32_t between(uint32_t value, uint32_t a, uint32_t b)
 static void make_grid(struct making *m, const struct trace_launch *a,
                       const struct trace_launch *b, struct trace_launch *wanted)
 {
-    uint64_t z = word(m, FORM_BLOCKS, a->grid_z_block_x, b->grid_z_block_x);
-    uint64_t y = word(m, FORM_BLOCKS, a->block_y_z, b->block_y_z);
+    uint64_t z =
+        make_word(m, FORM_BLOCKS, a->grid_z_block_x, b->grid_z_block_x);
+    uint64_t y = make_word(m, FORM_BLOCKS, a->block_y_z, b->block_y_z);
 
-    wanted->grid_z_block_x =
-        trace_pack((uint32_t)z, between((uint32_t)(z >> 32),
-                                        (uint32_t)(a->grid_z_block_x >> 32),
-                                        (uint32_t)(b->grid_z_block_x >> 32)));
+    wanted->grid_z_block_x = trace_pack(
+        (uint32_t)z,
+        is_between((uint32_t)(z >> 32), (uint32_t)(a->grid_z_block_x >> 32),
+                   (uint32_t)(b->grid_z_block_x >> 32)));
     wanted->block_y_z = trace_pack(
-        between((uint32_t)y, (uint32_t)a->block_y_z, (uint32_t)b->block_y_z),
-        between((uint32_t)(y >> 32), (uint32_t)(a->block_y_z >> 32),
-                (uint32_t)(b->block_y_z >> 32)));
+        is_between((uint32_t)y, (uint32_t)a->block_y_z, (uint32_t)b->block_y_z),
+        is_between((uint32_t)(y >> 32), (uint32_t)(a->block_y_z >> 32),
+                   (uint32_t)(b->block_y_z >> 32)));
     if (!grid_of_elements(a, b, wanted))
-        wanted->grid_x_y = word(m, FORM_BLOCKS, a->grid_x_y, b->grid_x_y);
+        wanted->grid_x_y = make_word(m, FORM_BLOCKS, a->grid_x_y, b->grid_x_y);
 }
 
 /* The work's family and types are in h. */
@@ -306,7 +309,7 @@ static void make_launch(struct making *m, const struct trace_launch *a,
         for (size_t i = 0; letters && letters[i]; i++)
             if (letters[i] != '-')
                 (&wanted->a)[i] =
-                    word(m, form_of(letters[i]), (&a->a)[i], (&b->a)[i]);
+                    make_word(m, form_of(letters[i]), (&a->a)[i], (&b->a)[i]);
     make_grid(m, a, b, wanted);
 }
 
@@ -335,7 +338,7 @@ static void make_text(struct making *m, const struct records *a,
         m->op->text_bytes = 0;
         t.law = SIZE_NONE;
     }
-    weaken(m, t.law, t.bad[0], t.bad[1]);
+    weaken_law(m, t.law, t.bad[0], t.bad[1]);
 }
 
 /* Products of other types or layouts are others. */
@@ -369,8 +372,8 @@ void size_op_make(struct size_op *op, const struct size_points *p,
         make_text(&m, a, first, b, second);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (words[i].kind == first->kind)
-            op->fields[words[i].index] =
-                word(&m, words[i].form, x[words[i].index], y[words[i].index]);
+            op->fields[words[i].index] = make_word(
+                &m, words[i].form, x[words[i].index], y[words[i].index]);
     if (first->kind == TRACE_LAUNCH)
         make_launch(&m, (const struct trace_launch *)x,
                     (const struct trace_launch *)y);

@@ -22,7 +22,7 @@ static void try_sum(struct search *s, uint64_t first, uint64_t second,
     s->wanted = wanted;
 }
 
-static uint64_t total(const uint64_t *sizes, size_t count)
+static uint64_t sum_sizes(const uint64_t *sizes, size_t count)
 {
     uint64_t sum = 0;
 
@@ -36,8 +36,9 @@ static bool find_elements(const struct size_sums *s, uint64_t first,
                           uint64_t second, uint64_t *wanted)
 {
     struct search search = {.first = first, .second = second};
-    uint64_t all[3] = {total(s->first, s->count), total(s->second, s->count),
-                       total(s->wanted, s->count)};
+    uint64_t all[3] = {sum_sizes(s->first, s->count),
+                       sum_sizes(s->second, s->count),
+                       sum_sizes(s->wanted, s->count)};
 
     for (size_t i = 0; i < s->count; i++) {
         uint64_t a = 0, b = 0, c = 0;

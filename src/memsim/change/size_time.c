@@ -78,8 +78,8 @@ static double place_of(const struct size_points *p)
 }
 
 /* By the models; 0: they do not know it. NS: what was measured. */
-static uint64_t modelled(const struct size_times *t, size_t i, size_t j,
-                         const struct size_op *made, const uint64_t ns[2])
+static uint64_t modelled_time(const struct size_times *t, size_t i, size_t j,
+                              const struct size_op *made, const uint64_t ns[2])
 {
     double prices[SIZES], place = place_of(t->points);
 
@@ -96,7 +96,7 @@ void size_times_change(const struct size_times *t, size_t i, size_t j,
 {
     const uint64_t ns[2] = {sum_ns(t->a, i, counts[0]),
                             sum_ns(t->b, j, counts[1])};
-    uint64_t wanted = made ? modelled(t, i, j, made, ns) : 0;
+    uint64_t wanted = made ? modelled_time(t, i, j, made, ns) : 0;
     struct sizes_report *report = t->report;
     bool by_model = wanted > 0;
 

@@ -292,7 +292,7 @@ static void fish_command(const struct command *command, bool runs)
                command->name);
 }
 
-static void nothing(void)
+static void complete_nothing(void)
 {
 }
 
@@ -301,7 +301,7 @@ static void nothing(void)
 static const struct shell shells[] = {
     {"bash", bash_begin, bash_option, bash_command, bash_end},
     {"zsh", zsh_begin, zsh_option, zsh_command, zsh_end},
-    {"fish", fish_begin, fish_option, fish_command, nothing},
+    {"fish", fish_begin, fish_option, fish_command, complete_nothing},
 };
 
 struct visit {
@@ -323,7 +323,7 @@ static void command_visit(const struct options *options, void *context)
                                         : "'*:file:_files'");
 }
 
-static void print(const struct shell *shell)
+static void print_shell(const struct shell *shell)
 {
     struct visit visit = {.shell = shell};
     const struct cmd_visitor visitor = {command_visit, &visit};
@@ -365,7 +365,7 @@ int cmd_completion(int argc, char **argv)
         return status;
     for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
         if (!strcmp(operands.values[0], shells[i].name)) {
-            print(&shells[i]);
+            print_shell(&shells[i]);
             return CMD_OK;
         }
     err_set(&err, "%s: %s", operands.values[0], options.wanted);

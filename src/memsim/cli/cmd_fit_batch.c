@@ -101,8 +101,8 @@ static FILE *summary_stream(const struct fit_options *o)
     return o->json && !strcmp(o->json, "-") ? stderr : stdout;
 }
 
-static int tell(const struct batch_find *f, const struct fit_options *o,
-                struct err *err)
+static int write_reports(const struct batch_find *f,
+                         const struct fit_options *o, struct err *err)
 {
     const struct batch_report *r = &f->report;
     FILE *out = summary_stream(o);
@@ -172,7 +172,7 @@ static char *cache_find(const struct fit_options *o)
                                             getenv("HOME"));
 }
 
-static int fit(const struct fit_options *o, const struct job *job)
+static int find_largest(const struct fit_options *o, const struct job *job)
 {
     bool terminal = isatty(STDERR_FILENO);
     struct fit_view view = {.live = !o->quiet && terminal,
@@ -201,7 +201,7 @@ static int fit(const struct fit_options *o, const struct job *job)
         warm_end();
         f.report.result.exit_status = status ? status : status_of(&f.report);
         if (!status)
-            status = tell(&f, o, &err);
+            status = write_reports(&f, o, &err);
     }
     if (err.text[0])
         cmd_fail(status, &err);
@@ -236,5 +236,5 @@ int cmd_fit_batch(int argc, char **argv)
         quiet_check_outer("fit-batch", &err))
         return cmd_fail(CMD_RUN_FAILED, &err);
     status = cmd_check_job(&job);
-    return status ? status : fit(&o, &job);
+    return status ? status : find_largest(&o, &job);
 }

@@ -297,7 +297,7 @@ static int count_ranks(const struct file_list *files, uint32_t *ranks,
 
 /* Removes the traces of RANKS ranks, and the directory where nothing else is
  * in it. */
-static void undo(const char *dir, uint32_t ranks)
+static void undo_import(const char *dir, uint32_t ranks)
 {
     for (uint32_t i = 0; i < ranks; i++) {
         char *path = trace_path(dir, i);
@@ -320,7 +320,7 @@ static int import_files(const struct import_options *values,
         printf("memsim: importing %" PRIu32 " rank%s into %s\n", ranks,
                ranks == 1 ? "" : "s", values->directory);
     if (import_all(values, files, ranks, &err)) {
-        undo(values->directory, ranks);
+        undo_import(values->directory, ranks);
         return cmd_fail(CMD_FAILED, &err);
     }
     if (!values->quiet)

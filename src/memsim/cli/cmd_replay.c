@@ -175,8 +175,8 @@ static int run_find(struct run *run, const char *path, struct err *err)
     return 0;
 }
 
-static int report(const struct replay_options *o, struct replay_report *r,
-                  struct err *err)
+static int write_reports(const struct replay_options *o,
+                         struct replay_report *r, struct err *err)
 {
     static const struct output_writers writers = {
         &replay_report_json, &replay_report_html, &replay_report_perfetto,
@@ -249,14 +249,14 @@ static int replay_on_one(const struct replay_options *o, const struct run *run,
 
     if (study_replay_memory(&o->ask, run, &m, err))
         return status;
-    if (!report(o, &m.report, err))
+    if (!write_reports(o, &m.report, err))
         status = m.report.result.exit_status;
     replay_memory_close(&m);
     return status;
 }
 
-static int replay(const struct replay_options *o, const struct run *run,
-                  struct err *err)
+static int replay_each(const struct replay_options *o, const struct run *run,
+                       struct err *err)
 {
     bool many = replay_many_asked(o->ask.gpu), times;
     const struct job_change *change;
@@ -284,8 +284,8 @@ static int replay(const struct replay_options *o, const struct run *run,
 }
 
 /* What PATH's run was predicted with, unless it is given. */
-static int recall(struct replay_options *o, struct kept_options *kept,
-                  const char *path, struct err *err)
+static int recall_options(struct replay_options *o, struct kept_options *kept,
+                          const char *path, struct err *err)
 {
     bool given = o->output.study.cluster != NULL;
 
@@ -316,7 +316,7 @@ int cmd_replay(int argc, char **argv)
             o.ask.gpu = output_cluster_gpu(&o.output, NULL);
         if (o.ask.memory.what_if && o.output.study.advice)
             err_set(&err, "--what-if and --advice: one of them, please");
-        else if (!recall(&o, &kept, operands.values[0], &err) &&
+        else if (!recall_options(&o, &kept, operands.values[0], &err) &&
                  !output_check(&o.output, &err) &&
                  !output_check_input(&o.output, o.ask.gpu, &err) &&
                  !output_check_input(&o.output, operands.values[0], &err) &&
@@ -325,7 +325,7 @@ int cmd_replay(int argc, char **argv)
             const struct study_options study = output_study(&o.output);
             o.ask.memory.options = &study;
             o.ask.memory.settings_alone = replay_many_asked(o.ask.gpu);
-            status = replay(&o, &run, &err);
+            status = replay_each(&o, &run, &err);
         }
         if (err.text[0])
             cmd_fail(status, &err);

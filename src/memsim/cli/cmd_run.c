@@ -235,8 +235,9 @@ static void note_misplaced(const struct session *s, char *const *command)
                  name, name, command[0]);
 }
 
-static int report(struct rundir *dir, const struct study_sources *sources,
-                  const struct run_options *o, char **command)
+static int write_reports(struct rundir *dir,
+                         const struct study_sources *sources,
+                         const struct run_options *o, char **command)
 {
     bool told;
     int status = output_run(dir, sources, command, &o->output, stderr, &told);
@@ -328,7 +329,7 @@ static void find_batch(const struct job *job, bool search,
     free(dir);
 }
 
-static int run(struct run_options *o, struct job *job)
+static int run_command(struct run_options *o, struct job *job)
 {
     struct result_seeds seeds = {.routing = o->routing ? o->routing : "even"};
     struct study_sources sources = {0};
@@ -355,7 +356,7 @@ static int run(struct run_options *o, struct job *job)
     o->output.study.seeds = o->seeds ? &seeds : NULL;
     find_batch(job, sources.unlimited != NULL, &sources, &batch_command,
                &batch_option);
-    status = report(&dir, &sources, o, job->command);
+    status = write_reports(&dir, &sources, o, job->command);
     free(batch_command);
     free(batch_option);
     if (sources.unlimited && unlimited.temporary)
@@ -491,8 +492,8 @@ static int check_clock(const struct run_options *o, struct err *err)
 }
 
 /* Whether the options of JOB go together. Returns 0 or -1. */
-static int check(const struct run_options *o, const struct job *job,
-                 struct err *err)
+static int check_options(const struct run_options *o, const struct job *job,
+                         struct err *err)
 {
     return output_check(&o->output, err) || check_clock(o, err) ||
                    check_stop(o, err) || check_scan(o, err) ||
@@ -509,8 +510,8 @@ static int check(const struct run_options *o, const struct job *job,
 /* What --corrections says of JOB's GPU, of libraries' workspaces, and of the
  * times unless --scale or --fit was given; *SCALE is to be freed. Returns 0 or
  * -1. */
-static int correct(struct run_options *o, struct job *job, char **scale,
-                   struct err *err)
+static int correct_scale(struct run_options *o, struct job *job, char **scale,
+                         struct err *err)
 {
     struct corrections c;
 
@@ -555,7 +556,7 @@ static int run_watched(struct run_options *o, struct job *job,
     char **kept = kept_options_words(&o->output.study);
     job->kept = *kept ? kept : NULL;
     job->invocation = invocation;
-    int status = run(o, job);
+    int status = run_command(o, job);
     kept_options_words_free(kept);
     live_destroy(live);
     free(image);
@@ -563,7 +564,7 @@ static int run_watched(struct run_options *o, struct job *job,
 }
 
 /* What `memsim emulate' is beside a run of a real GPU. */
-static void emulate(struct run_options *o)
+static void set_emulation(struct run_options *o)
 {
     o->real = o->emulates = true;
     if (!o->launch.ranks)
@@ -605,7 +606,7 @@ static int run_job(struct run_options *o, struct job *job,
 
     if ((o->real && run_real_start(job, &cards, o->output.quiet, &err)) ||
         (job->emulates && run_emulate_cards(job, &cards, &err)) ||
-        correct(o, job, &scale, &err))
+        correct_scale(o, job, &scale, &err))
         return cmd_fail(CMD_RUN_FAILED, &err);
     status = run_watched(o, job, invocation);
     free(scale);
@@ -613,7 +614,8 @@ static int run_job(struct run_options *o, struct job *job,
 }
 
 /* INVOCATION is the whole command line. EMULATES: `memsim emulate'. */
-static int start(bool emulates, int argc, char **argv, char *const *invocation)
+static int start_command(bool emulates, int argc, char **argv,
+                         char *const *invocation)
 {
     struct run_options o = {.job = JOB_DEFAULTS,
                             .trace_limit_bytes = JOB_TRACE_LIMIT,
@@ -628,13 +630,13 @@ static int start(bool emulates, int argc, char **argv, char *const *invocation)
     if (status >= 0)
         return status;
     if (emulates)
-        emulate(&o);
+        set_emulation(&o);
     if (o.job.gpu == default_gpu)
         o.job.gpu = output_cluster_gpu(&o.output, o.job.gpu);
     struct job job = describe_job(&o, operands.values, emulates);
 
     if (launch_find(&job.launch, &o.launch, operands.values, &err) ||
-        check(&o, &job, &err) ||
+        check_options(&o, &job, &err) ||
         (o.routing && routing_parse(o.routing, &routing, &err)))
         return cmd_fail(CMD_RUN_FAILED, &err);
     job.routing = routing;
@@ -650,11 +652,11 @@ static int start(bool emulates, int argc, char **argv, char *const *invocation)
     return status;
 }
 
-static int invoke(bool emulates, int argc, char **argv)
+static int invoke_run(bool emulates, int argc, char **argv)
 {
     char **invocation = cmd_invocation(argc, argv); /* start moves ARGV's words
                                                      */
-    int status = start(emulates, argc, argv, invocation);
+    int status = start_command(emulates, argc, argv, invocation);
 
     free(invocation);
     return status;
@@ -662,10 +664,10 @@ static int invoke(bool emulates, int argc, char **argv)
 
 int cmd_run(int argc, char **argv)
 {
-    return invoke(false, argc, argv);
+    return invoke_run(false, argc, argv);
 }
 
 int cmd_emulate(int argc, char **argv)
 {
-    return invoke(true, argc, argv);
+    return invoke_run(true, argc, argv);
 }

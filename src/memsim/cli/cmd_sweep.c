@@ -143,7 +143,7 @@ static bool is_known(const struct sweep_run *s, const char *key)
     return known;
 }
 
-static void keep(const struct sweep_run *s, const char *key)
+static void keep_outcome(const struct sweep_run *s, const char *key)
 {
     struct err err = {""};
     char *path = entry_path(s, key, ".key");
@@ -237,7 +237,7 @@ static int report_all(struct sweep_run *s, struct rundir *dir, size_t at,
             status = (err_set(err, "%s: the report was not written", path),
                       CMD_RUN_FAILED);
         else if (!*failed && !spawn_interrupted() && !s->temporary)
-            keep(s, key);
+            keep_outcome(s, key);
         if (s->late[k])
             unlink(path); /* what there is of it says nothing */
         s->ran[k] = s->ran[k] || (k > at && !status);
@@ -457,7 +457,7 @@ static int run_ahead(struct sweep_run *s, struct err *err)
 
 /* --- the table ------------------------------------------------------------ */
 
-static int tell(const struct sweep_run *s, struct err *err)
+static int write_reports(const struct sweep_run *s, struct err *err)
 {
     const struct sweep *sweep = &s->sweep;
     struct compare_report r = {.title_count = sweep->axis_count};
@@ -519,7 +519,7 @@ static int sweep_all(struct sweep_run *s, struct err *err)
     warm_end();
     if (status)
         return status;
-    if (tell(s, err))
+    if (write_reports(s, err))
         return CMD_RUN_FAILED;
     if (spawn_interrupted()) {
         cmd_note("interrupted; the same command goes on from here");
@@ -653,7 +653,8 @@ static int check_times(struct sweep_run *s, struct err *err)
     return study_options_check(&times, err);
 }
 
-static int sweep(const struct sweep_options *o, char **words, struct err *err)
+static int run_sweep(const struct sweep_options *o, char **words,
+                     struct err *err)
 {
     struct sweep_run s = {
         .options = o,
@@ -696,5 +697,5 @@ int cmd_sweep(int argc, char **argv)
     struct err err = {""};
     int status = cmd_start(&options, argc, argv, &o, &operands, CMD_RUN_FAILED);
 
-    return status >= 0 ? status : sweep(&o, operands.values, &err);
+    return status >= 0 ? status : run_sweep(&o, operands.values, &err);
 }

@@ -56,7 +56,7 @@ static void put_text(struct buffer *b, const char *text)
     bytes_put(b, text, strlen(text));
 }
 
-static void flush(const struct live *l, const struct buffer *b)
+static void flush_buffer(const struct live *l, const struct buffer *b)
 {
     size_t at = 0;
 
@@ -70,7 +70,7 @@ static void flush(const struct live *l, const struct buffer *b)
 
 /* The cursor is where the command left it, and stays there: ESC 7 and 8 save
  * and restore its place. */
-static void erase(struct live *l, struct buffer *b)
+static void erase_view(struct live *l, struct buffer *b)
 {
     if (l->drawn)
         put_text(b, "\0337\033[B\r\033[J\0338");
@@ -79,7 +79,7 @@ static void erase(struct live *l, struct buffer *b)
 
 /* ESC D moves down in the same column, and scrolls at the end of the screen:
  * then there are lines below the cursor. */
-static void draw(struct live *l, struct buffer *b)
+static void draw_view(struct live *l, struct buffer *b)
 {
     char up[16];
 
@@ -158,7 +158,7 @@ static bool is_open(const char *bytes, size_t count)
 }
 
 /* Passes on what is there. Returns false at the end of it. */
-static bool pass(struct live *l)
+static bool pass_output(struct live *l)
 {
     struct buffer b = {.count = 0};
     char bytes[CHUNK_BYTES];
@@ -168,11 +168,11 @@ static bool pass(struct live *l)
         return true;
     if (n <= 0)
         return false;
-    erase(l, &b);
+    erase_view(l, &b);
     bytes_put(&b, bytes, (size_t)n);
     l->torn = is_open(bytes, (size_t)n);
-    draw(l, &b);
-    flush(l, &b);
+    draw_view(l, &b);
+    flush_buffer(l, &b);
     return true;
 }
 
@@ -198,7 +198,7 @@ static void status_take(struct live *l)
     live_status_write(s, &l->steps, now_ns(), l->lines);
 }
 
-static void tick(struct live *l)
+static void tick_view(struct live *l)
 {
     struct buffer b = {.count = 0};
 
@@ -206,12 +206,12 @@ static void tick(struct live *l)
     status_take(l);
     if (l->torn)
         return;
-    erase(l, &b);
-    draw(l, &b);
-    flush(l, &b);
+    erase_view(l, &b);
+    draw_view(l, &b);
+    flush_buffer(l, &b);
 }
 
-static void *watch(void *context)
+static void *watch_run(void *context)
 {
     struct live *l = context;
     struct pollfd from[] = {{.fd = l->master, .events = POLLIN},
@@ -223,17 +223,17 @@ static void *watch(void *context)
     while (open) {
         uint64_t now_ms = now_ns() / 1000000;
         if (now_ms >= next_ms) {
-            tick(l);
+            tick_view(l);
             next_ms = now_ms + TICK_MS;
         }
         poll(from, 2, (int)(next_ms - now_ms));
         if (from[0].revents)
-            open = pass(l);
+            open = pass_output(l);
         else if (from[1].revents)
             open = false; /* the command has ended, and all is passed on */
     }
-    erase(l, &b);
-    flush(l, &b);
+    erase_view(l, &b);
+    flush_buffer(l, &b);
     return NULL;
 }
 
@@ -295,7 +295,7 @@ static void view_started(void *context)
         return;
     close(l->slave); /* the command's alone: its end is the end of the data */
     l->slave = -1;
-    l->runs = !pthread_create(&l->thread, NULL, watch, l);
+    l->runs = !pthread_create(&l->thread, NULL, watch_run, l);
 }
 
 static void view_ended(void *context)

@@ -14,7 +14,7 @@
 #include "memsim/run/launch.h"
 #include "memsim/run/target.h"
 
-static int help(void)
+static int print_help(void)
 {
     fputs("Usage: memsim COMMAND [OPTION]... [ARGUMENT]...\n"
           "Tells whether a CUDA training job fits in GPU memory and how long "
@@ -29,7 +29,7 @@ static int help(void)
     return CMD_OK;
 }
 
-static int version(void)
+static int print_version(void)
 {
     printf("memsim %s\n", version_text());
     return CMD_OK;
@@ -68,7 +68,7 @@ static int help_on(char *name)
     char *const words[] = {name, (char *)"--help", NULL};
 
     if (!name)
-        return help();
+        return print_help();
     for (const struct command *c = commands; c->name; c++)
         if (!strcmp(name, c->name))
             return c->run(2, (char **)words);
@@ -79,12 +79,13 @@ static const struct word {
     const char *text;
     int (*say)(void);
 } words[] = {
-    {"--help", help},       {"-h", help},         {"--version", version},
-    {"-V", version},        {"version", version}, {NULL, NULL},
+    {"--help", print_help},       {"-h", print_help},
+    {"--version", print_version}, {"-V", print_version},
+    {"version", print_version},   {NULL, NULL},
 };
 
 /* STATUS, or FAILED where not all that was printed was written. */
-static int finish(int status, int failed)
+static int finish_output(int status, int failed)
 {
     struct err err = {""};
 
@@ -98,19 +99,18 @@ int main(int argc, char **argv)
     standard_hold();
     temporary_handle_signals();
     if (argc < 2) {
-        help();
-        return finish(CMD_USAGE, CMD_FAILED);
+        print_help();
+        return finish_output(CMD_USAGE, CMD_FAILED);
     }
     for (const struct word *w = words; w->text; w++)
         if (!strcmp(argv[1], w->text))
-            return finish(w->say(), CMD_FAILED);
+            return finish_output(w->say(), CMD_FAILED);
     if (!strcmp(argv[1], "help"))
-        return finish(help_on(argv[2]), CMD_FAILED);
+        return finish_output(help_on(argv[2]), CMD_FAILED);
     if (!strcmp(argv[1], LAUNCH_COMMAND)) /* memsim run's own */
         return launch_run(argc - 1, argv + 1);
     for (const struct command *c = commands; c->name; c++)
         if (!strcmp(argv[1], c->name))
-            return finish(c->run(argc - 1, argv + 1),
-                          c->failed);
+            return finish_output(c->run(argc - 1, argv + 1), c->failed);
     return unknown_command(argv[1]);
 }

@@ -39,7 +39,7 @@ static bool is_forward(const struct comm_call *call)
 
 /* Does CALL reduce activations over its communicator? FSDP gathers in forward,
  * and reduces in backward. */
-static bool reduces(const struct comm_call *call)
+static bool call_reduces(const struct comm_call *call)
 {
     return is_forward(call) && (call->kind == COMM_ALL_REDUCE ||
                                 call->kind == COMM_REDUCE_SCATTER);
@@ -92,7 +92,7 @@ static void log_join(const struct grouping *g, const struct comm_log *log)
         const struct comm *c = &log->comms[call->comm];
         if (!c->members || c->ranks < 2)
             continue;
-        if (reduces(call) && !done[call->comm]) {
+        if (call_reduces(call) && !done[call->comm]) {
             comm_join_all(g, c);
             done[call->comm] = true;
         }

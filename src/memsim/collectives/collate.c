@@ -76,7 +76,7 @@ static void call_write(const struct comm_log *log, uint32_t index, char *text,
              place);
 }
 
-static const char *what(enum comm_fault fault)
+static const char *fault_words(enum comm_fault fault)
 {
     static const char *const texts[COMM_FAULTS] = {
         [COMM_ORDER] = "calls another one",
@@ -122,7 +122,7 @@ static char *text_make(const struct comm_mismatch *m,
                      " ranks: rank %" PRIu32 " calls %s; rank %" PRIu32
                      " %s: %s",
                      faults[m->fault].means, m->sequence, ranks, rank, one,
-                     other_rank, what(m->fault), two);
+                     other_rank, fault_words(m->fault), two);
 }
 
 static char *stack_copy(const struct comm_log *log, uint32_t call)

@@ -19,7 +19,7 @@ static int ns_compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static int64_t median(int64_t *ns, size_t count)
+static int64_t median_of(int64_t *ns, size_t count)
 {
     qsort(ns, count, sizeof *ns, ns_compare);
     return ns[count / 2];
@@ -49,10 +49,10 @@ static bool fit_try(const struct comm_call *a, const struct comm_call *b,
         ns[i] = end_of(&a[i]) - end_of(&b[i]);
     }
     fit->calls = count;
-    fit->clock_ns = median(ns, count);
+    fit->clock_ns = median_of(ns, count);
     for (size_t i = 0; i < count; i++)
         ns[i] = llabs(ns[i] - fit->clock_ns);
-    fit->spread_ns = median(ns, count);
+    fit->spread_ns = median_of(ns, count);
     return true;
 }
 

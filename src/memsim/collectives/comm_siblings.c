@@ -38,7 +38,7 @@ static bool has_room(const struct comm *c, int64_t shift, uint32_t world,
     return true;
 }
 
-static void cover(const struct comm *c, int64_t shift, bool *covered)
+static void cover_calls(const struct comm *c, int64_t shift, bool *covered)
 {
     for (uint32_t i = 0; i < c->ranks; i++)
         covered[c->members[i] + shift] = true;
@@ -64,12 +64,12 @@ size_t comm_siblings(const struct comm *c, const struct comm_classes *classes,
     shift_add(&s, 0);
     bool known = has_room(c, 0, world, covered);
     if (known)
-        cover(c, 0, covered);
+        cover_calls(c, 0, covered);
     for (uint32_t rank = 0; known && rank < world; rank++) {
         int64_t shift = (int64_t)rank - first_member(c);
         if (covered[rank] || !has_room(c, shift, world, covered))
             continue;
-        cover(c, shift, covered);
+        cover_calls(c, shift, covered);
         if (is_alike(c, shift, classes))
             shift_add(&s, shift);
     }

@@ -47,14 +47,14 @@ static struct use *uses_count(const struct comm_log *log)
     return uses;
 }
 
-static bool shards(const struct use *u)
+static bool use_shards(const struct use *u)
 {
     return u->later[COMM_REDUCE_SCATTER] > 0;
 }
 
-static bool scatters(const struct use *u)
+static bool use_scatters(const struct use *u)
 {
-    return shards(u) || u->forward[COMM_REDUCE_SCATTER] > 0;
+    return use_shards(u) || u->forward[COMM_REDUCE_SCATTER] > 0;
 }
 
 static uint64_t forward_calls(const struct use *u)
@@ -67,7 +67,7 @@ static uint64_t forward_calls(const struct use *u)
 }
 
 /* All-reduces and nothing else. NAMED: whatever the forward does. */
-static bool averages(const struct use *u, bool named)
+static bool use_averages(const struct use *u, bool named)
 {
     uint64_t forward = forward_calls(u);
 
@@ -81,7 +81,7 @@ static bool averages(const struct use *u, bool named)
 static bool shards_profile(const struct comm_log *log, const struct use *u,
                            const char *average)
 {
-    return log->imported && scatters(u) &&
+    return log->imported && use_scatters(u) &&
            (average || !u->forward[COMM_REDUCE_SCATTER]);
 }
 
@@ -176,7 +176,7 @@ static bool is_average(const struct comm_log *log, const struct use *u,
 {
     return shards_profile(log, u, average) ||
            (knows_averages(log, average) &&
-            averages(u, log->imported && average) && !shards(u));
+            use_averages(u, log->imported && average) && !use_shards(u));
 }
 
 /* Ranks of groups that do something else than to average; 0: there is none. */
@@ -191,7 +191,7 @@ static void groups_add(struct groups *g, const struct comm_log *log,
 
     if (own < 2)
         return;
-    if ((log->imported ? scatters : shards)(u))
+    if ((log->imported ? use_scatters : use_shards)(u))
         g->sharded = own;
     if (u->forward[COMM_ALL_REDUCE])
         g->split = own;

@@ -30,7 +30,7 @@ struct traffic_reading {
     struct step_tracker steps;
 };
 
-static uint64_t hash(const struct traffic_call *c)
+static uint64_t hash_call(const struct traffic_call *c)
 {
     uint64_t h = c->bytes;
 
@@ -50,7 +50,8 @@ static struct traffic_call *call_get(struct traffic_reading *r,
                                      const struct traffic_call *wanted)
 {
     struct traffic_log *log = r->log;
-    struct traffic_call *first = map_get(&r->calls, hash(wanted)), *c = first;
+    struct traffic_call *first = map_get(&r->calls, hash_call(wanted)),
+                        *c = first;
 
     while (c && !call_is(c, wanted))
         c = c->next;
@@ -59,7 +60,7 @@ static struct traffic_call *call_get(struct traffic_reading *r,
     c = xmalloc(sizeof *c);
     *c = *wanted;
     c->next = first;
-    map_put(&r->calls, hash(c), c);
+    map_put(&r->calls, hash_call(c), c);
     xgrow(&log->calls, log->call_count, &log->call_capacity,
           sizeof(struct traffic_call *));
     return log->calls[log->call_count++] = c;

@@ -23,7 +23,7 @@ struct members {
     bool assumed;
 };
 
-static uint32_t minimum(uint32_t a, uint32_t b)
+static uint32_t least_u32(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
@@ -95,7 +95,7 @@ static void members_assume(const struct traffic_comm *comm, uint32_t rank,
 
     if (rank % comm->ranks != comm->rank && apart && rank / apart == comm->rank)
         stride = apart;
-    uint32_t first = rank - minimum(rank, comm->rank * stride);
+    uint32_t first = rank - least_u32(rank, comm->rank * stride);
     for (uint32_t i = 0; i < comm->ranks; i++)
         m->ranks[i] = first + i * stride;
     m->assumed = comm->ranks != world;
@@ -177,7 +177,7 @@ static void place_call(const struct pricing *p, const struct traffic_call *call,
         bool near = is_near(p, comm, m, call->peer) &&
                     is_near(p, comm, m, call->from);
         row->nodes = near ? 1 : 2;
-        row->gpus_per_node = minimum(p->gpus, p->world);
+        row->gpus_per_node = least_u32(p->gpus, p->world);
         return;
     }
     row->nodes = nodes_of(p, m, comm->ranks);

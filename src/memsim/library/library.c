@@ -31,9 +31,9 @@ static void find_share(void)
 }
 
 /* Asks QUESTION about COUNT operands. */
-static int study(const struct library_question *question,
-                 const char *const *operands, const char *const *options,
-                 char **text)
+static int answer_question(const struct library_question *question,
+                           const char *const *operands,
+                           const char *const *options, char **text)
 {
     struct err err = {""};
     size_t bytes;
@@ -62,20 +62,20 @@ EXPORTED int memsim_study_version(void)
 EXPORTED int memsim_study_report(const char *directory,
                                  const char *const *options, char **text)
 {
-    return study(&library_report, &directory, options, text);
+    return answer_question(&library_report, &directory, options, text);
 }
 
 EXPORTED int memsim_study_replay(const char *recording,
                                  const char *const *options, char **text)
 {
-    return study(&library_replay, &recording, options, text);
+    return answer_question(&library_replay, &recording, options, text);
 }
 
 EXPORTED int memsim_study_diff(const char *before, const char *after,
                                const char *const *options, char **text)
 {
-    return study(&library_diff, (const char *const[]){before, after}, options,
-                 text);
+    return answer_question(&library_diff, (const char *const[]){before, after},
+                           options, text);
 }
 
 EXPORTED void memsim_study_free(char *text)

@@ -66,7 +66,7 @@ static struct stream *stream_of(struct join *j, uint64_t handle)
     return s;
 }
 
-static uint64_t minus(uint64_t a, uint64_t b)
+static uint64_t minus_or_zero(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
 }
@@ -88,11 +88,12 @@ static void put_works(struct join *j, const struct device_work *works,
     if (s->waits || !start)
         gap = GAP_NS;
     else if (called_ns + latency >= s->end_ns)
-        latency = minus(start, called_ns);
-    else if (minus(start, s->end_ns) < GAP_MOST_NS)
-        gap = minus(start, s->end_ns);
-    PUT(j, MEASURED, .start_ns = start, .duration_ns = minus(end, start),
-        .latency_ns = latency, .gap_ns = gap);
+        latency = minus_or_zero(start, called_ns);
+    else if (minus_or_zero(start, s->end_ns) < GAP_MOST_NS)
+        gap = minus_or_zero(start, s->end_ns);
+    PUT(j, MEASURED, .start_ns = start,
+        .duration_ns = minus_or_zero(end, start), .latency_ns = latency,
+        .gap_ns = gap);
     s->end_ns = end;
     s->waits = false;
 }
@@ -106,10 +107,11 @@ static void put_captured(struct join *j, const struct real_record *r)
     if (!c || !c->count)
         return;
     for (size_t i = 0; i < c->count; i++)
-        total += minus(c->works[i].row.end_ns, c->works[i].row.start_ns);
+        total +=
+            minus_or_zero(c->works[i].row.end_ns, c->works[i].row.start_ns);
     if (c->count == c->places)
-        ns = minus(c->works[r->place].row.end_ns,
-                   c->works[r->place].row.start_ns);
+        ns = minus_or_zero(c->works[r->place].row.end_ns,
+                           c->works[r->place].row.start_ns);
     else
         ns = total / c->places;
     PUT(j, MEASURED, .duration_ns = ns, .gap_ns = GAP_NS);
@@ -126,7 +128,7 @@ static void put_graph(struct join *j, const struct real_record *r,
     if (!r->count)
         return;
     if (!s->waits && r->start_ns + latency >= s->end_ns)
-        latency = minus(r->works->row.start_ns, r->start_ns);
+        latency = minus_or_zero(r->works->row.start_ns, r->start_ns);
     PUT(j, MEASURED, .latency_ns = latency, .gap_ns = GAP_NS);
     for (size_t i = 0; i < r->count; i++)
         if (r->works[i].row.end_ns > s->end_ns)
@@ -153,10 +155,10 @@ static void put_wait(struct join *j, const struct real_record *r,
 {
     uint64_t end = end_of(j, item);
     uint64_t begin = end > j->last_ns ? end : j->last_ns;
-    uint64_t held = minus(r->end_ns, j->last_ns);
+    uint64_t held = minus_or_zero(r->end_ns, j->last_ns);
 
     PUT(j, MEASURED, .held_ns = held,
-        .return_ns = end > r->end_ns ? 0 : minus(r->end_ns, begin));
+        .return_ns = end > r->end_ns ? 0 : minus_or_zero(r->end_ns, begin));
 }
 
 /* --- work of no recorded call --------------------------------------------- */
@@ -193,7 +195,8 @@ static void put_alone(struct join *j, const struct device_work *w)
                         : 0;
 
     j->joined->alone++;
-    put_works(j, w, 1, stream, minus(row->start_ns, j->calls.latency_ns));
+    put_works(j, w, 1, stream,
+              minus_or_zero(row->start_ns, j->calls.latency_ns));
     if (row->kind == DEVICE_LOG_COPY)
         PUT(j, COPY, .device = row->device, .stream = stream,
             .direction = direction_of(row->copy_kind), .bytes = row->bytes);
@@ -370,7 +373,7 @@ static void join_fini(struct join *j)
     real_calls_fini(&j->calls);
 }
 
-static int replace(struct join *j, const char *path, struct err *err)
+static int replace_trace(struct join *j, const char *path, struct err *err)
 {
     char *made = xasprintf("%s.joined", path);
     int rc = real_calls_read(&j->calls, path, j->log, err);
@@ -395,7 +398,7 @@ int real_join(const char *path, const char *log_path, struct joined *joined,
     if (device_log_read(&log, log_path, err))
         return -1;
     struct join j = {.log = &log, .joined = &these, .out = TRACE_WRITER_INIT};
-    int rc = log.count ? replace(&j, path, err) : 0;
+    int rc = log.count ? replace_trace(&j, path, err) : 0;
     if (!rc) {
         joined->works += log.count;
         joined->lost += log.lost;

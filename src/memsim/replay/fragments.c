@@ -37,7 +37,7 @@ struct collector {
     uint64_t cells[CELLS];  /* bytes in use, of the segment in hand */
 };
 
-static int compare(uint64_t a, uint64_t b)
+static int compare_u64(uint64_t a, uint64_t b)
 {
     return (a > b) - (a < b);
 }
@@ -45,13 +45,13 @@ static int compare(uint64_t a, uint64_t b)
 static int group_compare(const struct fragments_group *g,
                          const struct alloc_block_info *b)
 {
-    int order = compare(g->pool.first, b->pool.first);
+    int order = compare_u64(g->pool.first, b->pool.first);
 
     if (!order)
-        order = compare(g->pool.second, b->pool.second);
+        order = compare_u64(g->pool.second, b->pool.second);
     if (!order)
-        order = compare(g->small, b->small);
-    return order ? order : compare(g->stream, b->stream);
+        order = compare_u64(g->small, b->small);
+    return order ? order : compare_u64(g->stream, b->stream);
 }
 
 static struct fragments_group *group_get(struct fragments *f,
@@ -192,7 +192,7 @@ static void add_to_segment(struct collector *c,
         map_draw(c, s);
 }
 
-static void see(void *context, const struct alloc_block_info *b)
+static void see_block(void *context, const struct alloc_block_info *b)
 {
     struct collector *c = context;
 
@@ -211,7 +211,7 @@ void fragments_collect(struct fragments *f, const struct alloc *a,
     f->request = *request;
     if (request->bytes)
         c.rounded_bytes = alloc_conf_round(conf, request->bytes);
-    alloc_walk(a, see, &c);
+    alloc_walk(a, see_block, &c);
 }
 
 void fragments_fini(struct fragments *f)

@@ -146,7 +146,7 @@ static int recorded_conf(struct recording *r, struct err *err)
 }
 
 /* Plays R as it was, on its own GPU as far as that is known. */
-static int mirror(struct recording *r, struct err *err)
+static int mirror_recording(struct recording *r, struct err *err)
 {
     struct replay_config config = r->whatif.config;
 
@@ -173,7 +173,7 @@ static int open_source(struct recording *r, const struct recording_options *o,
     }
     r->whatif.plan = &r->plan;
     r->whatif.ending = r->info.ending;
-    if (mirror(r, err))
+    if (mirror_recording(r, err))
         return -1;
     if (r->trace && o->gpu)
         move_to(r, o->gpu);

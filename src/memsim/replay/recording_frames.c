@@ -57,8 +57,8 @@ static void stack_add(struct recording_frames *r, const char *stack)
 }
 
 /* The record at ORDINAL asked for memory. */
-static void allocation(struct recording_frames *r, uint64_t ordinal,
-                       uint64_t operation, uint64_t module, uint64_t stack)
+static void see_allocation(struct recording_frames *r, uint64_t ordinal,
+                           uint64_t operation, uint64_t module, uint64_t stack)
 {
     uint64_t name = (uintptr_t)map_get(&r->modules, module);
     const uint64_t parts[] = {operation, name, stack};
@@ -86,10 +86,10 @@ static void frame_take(void *context, const struct trace_item *item,
     r->names = now->names;
     if (item->head.kind == TRACE_BLOCK_ALLOC) {
         const struct trace_block_alloc *a = trace_as_block_alloc(item);
-        allocation(r, now->ordinal, a->operator, a->module, a->stack);
+        see_allocation(r, now->ordinal, a->operator, a->module, a->stack);
     } else if (item->head.kind == TRACE_OOM) {
         const struct trace_oom *o = trace_as_oom(item);
-        allocation(r, now->ordinal, o->operator, o->module, o->stack);
+        see_allocation(r, now->ordinal, o->operator, o->module, o->stack);
     } else if (item->head.kind == TRACE_MODULE) {
         const struct trace_module *m = trace_as_module(item);
         map_put(&r->modules, m->module, (void *)(uintptr_t)(m->name + 1));

@@ -126,8 +126,8 @@ static int adopt_block(struct replay_core *c, const struct snapshot_block *b,
     return 0;
 }
 
-static int adopt(struct replay_core *c, const struct snapshot *initial,
-                 struct err *err)
+static int adopt_snapshot(struct replay_core *c, const struct snapshot *initial,
+                          struct err *err)
 {
     for (size_t i = 0; initial && i < initial->segment_count; i++) {
         const struct snapshot_segment *g = &initial->segments[i];
@@ -187,7 +187,7 @@ int replay_core_init(struct replay_core *c, unsigned device,
     a.driver.event_query = event_query;
     a.driver.event_wait = event_wait;
     c->engine = alloc_create(&a);
-    if (adopt(c, source->initial, err)) {
+    if (adopt_snapshot(c, source->initial, err)) {
         replay_core_fini(c);
         return -1;
     }

@@ -70,7 +70,7 @@ static struct alloc_pool_id emptied_pool(const struct expected *e)
     return id;
 }
 
-static void flush(struct mirror *m, uint64_t index)
+static void flush_mirror(struct mirror *m, uint64_t index)
 {
     struct alloc_pool_id id = emptied_pool(&m->expected);
 
@@ -112,7 +112,7 @@ static void flush_if_released(struct mirror *m, const struct replay_op *op)
     if (!expected_any(&m->expected, is_release))
         return;
     release_pools(m, op->index);
-    flush(m, op->index);
+    flush_mirror(m, op->index);
     if (expected_head(&m->expected))
         expected_differ(&m->expected,
                         "the segment at %#" PRIx64 " is left alone",
@@ -143,7 +143,7 @@ static int play_request(struct mirror *m, const struct replay_op *op,
         release_pools(m, op->index);
     frees_done(m, releases && !explicit);
     if (explicit)
-        flush(m, op->index);
+        flush_mirror(m, op->index);
     if (op->kind == REPLAY_OOM)
         block =
             alloc_malloc_from(m->core.engine, op->pool, op->bytes, op->stream);
@@ -168,7 +168,8 @@ static int play_request(struct mirror *m, const struct replay_op *op,
     return 0;
 }
 
-static int expect(struct mirror *m, const struct replay_op *op, struct err *err)
+static int expect_op(struct mirror *m, const struct replay_op *op,
+                     struct err *err)
 {
     (void)err;
     if (op->kind == REPLAY_FREE_DONE)
@@ -202,7 +203,8 @@ static int play_fraction(struct mirror *m, const struct replay_op *op,
     return 0;
 }
 
-static int pass(struct mirror *m, const struct replay_op *op, struct err *err)
+static int pass_op(struct mirror *m, const struct replay_op *op,
+                   struct err *err)
 {
     (void)m;
     (void)op;
@@ -213,11 +215,11 @@ static int pass(struct mirror *m, const struct replay_op *op, struct err *err)
 static int (*const play[REPLAY_KINDS])(struct mirror *,
                                        const struct replay_op *,
                                        struct err *) = {
-    [REPLAY_ALLOC] = play_request, [REPLAY_OOM] = play_request,
-    [REPLAY_FREE] = play_free,     [REPLAY_FREE_DONE] = expect,
-    [REPLAY_SEGMENT] = expect,     [REPLAY_REFUSED] = note_refusal,
-    [REPLAY_OTHER_ALLOC] = pass,   [REPLAY_OTHER_FREE] = pass,
-    [REPLAY_RESET] = pass,         [REPLAY_FRACTION] = play_fraction,
+    [REPLAY_ALLOC] = play_request,  [REPLAY_OOM] = play_request,
+    [REPLAY_FREE] = play_free,      [REPLAY_FREE_DONE] = expect_op,
+    [REPLAY_SEGMENT] = expect_op,   [REPLAY_REFUSED] = note_refusal,
+    [REPLAY_OTHER_ALLOC] = pass_op, [REPLAY_OTHER_FREE] = pass_op,
+    [REPLAY_RESET] = pass_op,       [REPLAY_FRACTION] = play_fraction,
 };
 
 struct mirrors {
@@ -297,7 +299,7 @@ static int play_all(struct mirrors *all, struct err *err)
 }
 
 /* How much each device ever held, for is_flush. */
-static int measure(const struct mirrors *all, struct err *err)
+static int measure_mirrors(const struct mirrors *all, struct err *err)
 {
     const struct replay_source *source = all->source;
     uint64_t held[REPLAY_DEVICES] = {0}, *peak = all->plan->peak_reserved_bytes;
@@ -334,7 +336,7 @@ int replay_mirror(const struct replay_source *source,
     all->source = source;
     all->config = *config;
     all->plan = plan;
-    if (!source->rewind(source->context, err) && !measure(all, err))
+    if (!source->rewind(source->context, err) && !measure_mirrors(all, err))
         rc = play_all(all, err);
     for (unsigned i = 0; i < REPLAY_DEVICES; i++) {
         struct mirror *m = &all->devices[i];

@@ -52,7 +52,8 @@ void replay_model_asked(struct replay_model *m)
 }
 
 /* The recorded address of the segment of BYTES that is OURS; 0: none. */
-static uint64_t follow(struct replay_model *m, uint64_t ours, uint64_t bytes)
+static uint64_t follow_segment(struct replay_model *m, uint64_t ours,
+                               uint64_t bytes)
 {
     const struct replay_given *given = &m->given[m->given_first];
 
@@ -83,14 +84,14 @@ static uint64_t model_malloc(void *context, uint64_t bytes)
     uint64_t recorded = 0;
 
     if (m->follows && ours)
-        recorded = follow(m, ours, bytes);
+        recorded = follow_segment(m, ours, bytes);
     else if (m->follows)
         m->departed = true;
     return recorded ? recorded : ours;
 }
 
 /* No more than there is: a reset may have been before. */
-static void unmap(struct replay_model *m, uint64_t bytes)
+static void unmap_bytes(struct replay_model *m, uint64_t bytes)
 {
     m->mapped_bytes -= bytes < m->mapped_bytes ? bytes : m->mapped_bytes;
     update_limit(m);
@@ -105,7 +106,7 @@ static void model_free(void *context, uint64_t address, uint64_t bytes)
         address = (uintptr_t)ours;
     /* What was there before the recording is not in the address space. */
     if (!vaspace_free(&m->space, address))
-        unmap(m, bytes);
+        unmap_bytes(m, bytes);
 }
 
 static uint64_t model_reserve(void *context, uint64_t bytes)
@@ -143,7 +144,7 @@ static void model_unmap(void *context, uint64_t address, uint64_t bytes)
     struct replay_model *m = context;
 
     (void)address;
-    unmap(m, bytes);
+    unmap_bytes(m, bytes);
 }
 
 static uint64_t model_free_bytes(void *context)

@@ -15,7 +15,7 @@ bool call_takes(const struct replay_op *op)
     return op->kind == REPLAY_ALLOC || op->kind == REPLAY_OTHER_ALLOC;
 }
 
-static bool frees(const struct replay_op *op)
+static bool op_frees(const struct replay_op *op)
 {
     return op->kind == REPLAY_FREE || op->kind == REPLAY_FREE_DONE ||
            op->kind == REPLAY_OTHER_FREE;
@@ -40,8 +40,8 @@ int calls_read(const struct replay_repeat *r, struct call_list *calls,
         return -1;
     while ((more = r->from->next(r->from->context, &op, err)) > 0 &&
            op.index < r->end) {
-        if (op.index < r->begins[0] || !(call_takes(&op) || frees(&op) ||
-                                         is_single(&op)))
+        if (op.index < r->begins[0] ||
+            !(call_takes(&op) || op_frees(&op) || is_single(&op)))
             continue;
         xgrow(&calls->all, calls->count, &calls->capacity, sizeof *calls->all);
         calls->all[calls->count++] = (struct call){.op = op};

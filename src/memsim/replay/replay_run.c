@@ -27,7 +27,7 @@ struct run {
     bool uncertain; /* one failed, and nothing shows yet that it was survived */
 };
 
-static uint64_t current(const struct alloc_stat *s)
+static uint64_t stat_current(const struct alloc_stat *s)
 {
     return (uint64_t)s->current;
 }
@@ -45,7 +45,7 @@ static void watch_peaks(struct run *r, unsigned device, uint64_t index)
         return;
     const struct alloc_stats *s =
         alloc_stats(r->devices[device].core.engine);
-    uint64_t allocated = current(&s->allocated_bytes[ALLOC_ALL]);
+    uint64_t allocated = stat_current(&s->allocated_bytes[ALLOC_ALL]);
     if (allocated > d->peak_allocated_bytes) {
         d->peak_allocated_bytes = allocated;
         d->allocated_index = index;
@@ -69,8 +69,8 @@ static void add_oom(struct run *r, const struct replay_op *op, bool recorded)
         .free_bytes = used < rd->model.capacity_bytes
                           ? rd->model.capacity_bytes - used
                           : 0,
-        .allocated_bytes = current(&s->allocated_bytes[ALLOC_ALL]),
-        .reserved_bytes = current(&s->reserved_bytes[ALLOC_ALL]),
+        .allocated_bytes = stat_current(&s->allocated_bytes[ALLOC_ALL]),
+        .reserved_bytes = stat_current(&s->reserved_bytes[ALLOC_ALL]),
         .pool = op->pool,
         .other = op->kind == REPLAY_OTHER_ALLOC,
         .recorded = recorded,
@@ -237,7 +237,7 @@ static int play_segment(struct run *r, const struct replay_op *op,
     return 0;
 }
 
-static int pass(struct run *r, const struct replay_op *op, struct err *err)
+static int pass_op(struct run *r, const struct replay_op *op, struct err *err)
 {
     (void)r;
     (void)op;
@@ -252,7 +252,7 @@ static int (*const play[REPLAY_KINDS])(struct run *, const struct replay_op *,
     [REPLAY_FREE] = play_free,
     [REPLAY_FREE_DONE] = play_free_done,
     [REPLAY_SEGMENT] = play_segment,
-    [REPLAY_REFUSED] = pass,
+    [REPLAY_REFUSED] = pass_op,
     [REPLAY_OTHER_ALLOC] = play_other_alloc,
     [REPLAY_OTHER_FREE] = play_other_free,
     [REPLAY_RESET] = play_reset,
@@ -317,8 +317,8 @@ static void tell_watcher(const struct run *r, const struct replay_op *op)
         .device = op->device,
         .index = op->index,
         .time_ns = op->time_ns,
-        .allocated_bytes = current(&stats->allocated_bytes[ALLOC_ALL]),
-        .reserved_bytes = current(&stats->reserved_bytes[ALLOC_ALL]),
+        .allocated_bytes = stat_current(&stats->allocated_bytes[ALLOC_ALL]),
+        .reserved_bytes = stat_current(&stats->reserved_bytes[ALLOC_ALL]),
         .used_bytes = replay_model_used(&d->model),
     };
 
@@ -338,7 +338,7 @@ static int play_settings(struct run *r, const struct replay_op *op,
     return 0;
 }
 
-static int step(struct run *r, const struct replay_op *op, struct err *err)
+static int step_op(struct run *r, const struct replay_op *op, struct err *err)
 {
     if (replay_op_check(op, r->source->name, err))
         return -1;
@@ -368,7 +368,7 @@ static int run_all(struct run *r, uint64_t stop, struct err *err)
     while (!r->over && (more = source->next(source->context, &op, err)) > 0) {
         if (op.index > stop)
             return 0;
-        if (step(r, &op, err))
+        if (step_op(r, &op, err))
             return -1;
     }
     if (!r->over)
@@ -376,7 +376,7 @@ static int run_all(struct run *r, uint64_t stop, struct err *err)
     return more < 0 ? -1 : 0;
 }
 
-static void conclude(struct run *r)
+static void conclude_run(struct run *r)
 {
     struct replay_result *result = r->result;
 
@@ -458,7 +458,7 @@ int replay_run(const struct replay_source *source,
     r->follows = follows;
     int rc = run_all(r, look ? look->stop : UINT64_MAX, err);
     if (!rc)
-        conclude(r);
+        conclude_run(r);
     if (!rc && look)
         look->visit(look->context, result);
     run_fini(r);

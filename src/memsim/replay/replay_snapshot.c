@@ -40,7 +40,7 @@ static void op_fill(struct replay_op *op, const struct replay_snapshot *r,
     };
 }
 
-static int next(void *context, struct replay_op *op, struct err *err)
+static int next_op(void *context, struct replay_op *op, struct err *err)
 {
     struct replay_snapshot *r = context;
     const struct snapshot_event *e;
@@ -61,7 +61,7 @@ static int next(void *context, struct replay_op *op, struct err *err)
     return 0;
 }
 
-static int back(void *context, struct err *err)
+static int begin_again(void *context, struct err *err)
 {
     struct replay_snapshot *r = context;
 
@@ -119,8 +119,8 @@ int replay_snapshot_open(struct replay_snapshot *r,
     r->source = (struct replay_source){
         .context = r,
         .name = name,
-        .next = next,
-        .rewind = back,
+        .next = next_op,
+        .rewind = begin_again,
         .initial = &r->initial,
         .real_addresses = true,
     };

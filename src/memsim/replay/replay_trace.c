@@ -359,7 +359,7 @@ static void held_settle(struct replay_trace *t, const struct trace_item *item)
     t->held_count = kept;
 }
 
-static void see(struct replay_trace *t, const struct trace_item *item)
+static void see_item(struct replay_trace *t, const struct trace_item *item)
 {
     if (t->held_count)
         held_settle(t, item);
@@ -369,7 +369,7 @@ static void see(struct replay_trace *t, const struct trace_item *item)
     t->index++;
 }
 
-static int next(void *context, struct replay_op *op, struct err *err)
+static int next_op(void *context, struct replay_op *op, struct err *err)
 {
     struct replay_trace *t = context;
     struct trace_item item;
@@ -381,7 +381,7 @@ static int next(void *context, struct replay_op *op, struct err *err)
         int more = trace_reader_next(&t->reader, &item, err);
         if (more <= 0)
             return more;
-        see(t, &item);
+        see_item(t, &item);
     }
     if (t->ready_at == t->ready_count)
         return 0;
@@ -389,7 +389,7 @@ static int next(void *context, struct replay_op *op, struct err *err)
     return 1;
 }
 
-static int back(void *context, struct err *err)
+static int begin_again(void *context, struct err *err)
 {
     struct replay_trace *t = context;
     const char *path = t->reader.name;
@@ -497,7 +497,7 @@ static void first_take(void *context, const struct trace_item *item,
     info_take(t->info, item);
     if (!t->in_memory)
         return;
-    see(t, item);
+    see_item(t, item);
     if (t->ready_count > t->limit)
         memory_leave(t);
 }
@@ -523,8 +523,8 @@ struct replay_trace *replay_trace_create(const char *path, size_t limit,
     t->source = (struct replay_source){
         .context = t,
         .name = path,
-        .next = next,
-        .rewind = back,
+        .next = next_op,
+        .rewind = begin_again,
         .tells_refusals = true,
     };
     t->reader = (struct trace_reader){.fd = -1, .name = path};

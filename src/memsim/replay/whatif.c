@@ -186,8 +186,8 @@ struct range {
 
 /* Sets *SMALLEST to the least memory from LEAST to MOST at which TEST says that
  * there is enough; 0: there is none. */
-static int search(struct whatif *w, const char *conf, struct range range,
-                  enough *test, uint64_t *smallest, struct err *err)
+static int search_least(struct whatif *w, const char *conf, struct range range,
+                        enough *test, uint64_t *smallest, struct err *err)
 {
     struct replay_config config;
     uint64_t low = range.least / GRANULE;
@@ -217,8 +217,8 @@ static int search(struct whatif *w, const char *conf, struct range range,
 int whatif_sweep(struct whatif *w, const char *conf, uint64_t least,
                  uint64_t most, struct err *err)
 {
-    return search(w, conf, (struct range){least, most}, enough_as_recorded,
-                  &w->smallest_bytes, err);
+    return search_least(w, conf, (struct range){least, most},
+                        enough_as_recorded, &w->smallest_bytes, err);
 }
 
 int whatif_least(struct whatif *w, uint64_t recorded_bytes, struct err *err)
@@ -231,9 +231,9 @@ int whatif_least(struct whatif *w, uint64_t recorded_bytes, struct err *err)
 
     if (most > w->config.total_bytes)
         range.most = w->config.total_bytes;
-    return search(w, w->rows[0].conf, range,
-                  departs ? enough_to_depart : enough_as_recorded,
-                  &w->needs_bytes, err);
+    return search_least(w, w->rows[0].conf, range,
+                        departs ? enough_to_depart : enough_as_recorded,
+                        &w->needs_bytes, err);
 }
 
 uint64_t whatif_peak_used(const struct replay_result *r)

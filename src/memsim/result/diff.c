@@ -334,7 +334,7 @@ bool diff_is_past(const struct diff *diff, const struct diff_limit *limit,
 
 /* --- the culprit ---------------------------------------------------------- */
 
-static int64_t growth(const struct diff_pair *p)
+static int64_t pair_growth(const struct diff_pair *p)
 {
     return (int64_t)(p->after - p->before);
 }
@@ -345,8 +345,8 @@ static size_t child_that_grew_most(const struct diff_device *d, size_t parent)
 
     for (size_t i = 0; i < d->module_count; i++)
         if (d->modules[i].parent == parent &&
-            (most == SIZE_MAX ||
-             growth(&d->modules[i].held) > growth(&d->modules[most].held)))
+            (most == SIZE_MAX || pair_growth(&d->modules[i].held) >
+                                     pair_growth(&d->modules[most].held)))
             most = i;
     return most;
 }
@@ -358,13 +358,14 @@ struct diff_culprit diff_culprit_find(const struct diff_device *d)
 
     for (;;) {
         size_t child = child_that_grew_most(d, at);
-        int64_t below = child == SIZE_MAX ? 0 : growth(&d->modules[child].held);
+        int64_t below =
+            child == SIZE_MAX ? 0 : pair_growth(&d->modules[child].held);
         const struct diff_pair *self =
             at == SIZE_MAX ? &d->outside : &d->modules[at].self;
-        int64_t most = growth(self) > below ? growth(self) : below;
-        if (at != SIZE_MAX && 2 * most < growth(&d->modules[at].held))
+        int64_t most = pair_growth(self) > below ? pair_growth(self) : below;
+        if (at != SIZE_MAX && 2 * most < pair_growth(&d->modules[at].held))
             break; /* spread over several */
-        if (below <= 0 || growth(self) >= below) {
+        if (below <= 0 || pair_growth(self) >= below) {
             found.itself = child != SIZE_MAX;
             found.bytes = *self;
             break;
@@ -373,7 +374,7 @@ struct diff_culprit diff_culprit_find(const struct diff_device *d)
         found.name = d->modules[at].name;
         found.bytes = d->modules[at].held;
     }
-    if (growth(&found.bytes) <= 0)
+    if (pair_growth(&found.bytes) <= 0)
         found.name = NULL;
     return found;
 }

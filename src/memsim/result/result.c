@@ -22,23 +22,23 @@
 #include "common/base/status.h"
 #include "memsim/collectives/traffic.h"
 
-static uint64_t load(const session_u64 *value)
+static uint64_t load_value(const session_u64 *value)
 {
     return atomic_load_explicit(value, memory_order_relaxed);
 }
 
-static uint64_t maximum(uint64_t a, uint64_t b)
+static uint64_t most_u64(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
 
-static uint64_t difference(uint64_t a, uint64_t b)
+static uint64_t minus_or_zero(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
 }
 
 /* Slots handed out, of an array of LIMIT. */
-static uint32_t slots(const session_u32 *count, uint32_t limit)
+static uint32_t count_slots(const session_u32 *count, uint32_t limit)
 {
     uint32_t value = atomic_load(count);
 
@@ -52,8 +52,9 @@ static uint32_t process_slots(const struct session *s)
 
 static bool usage_is_empty(const struct session_usage *u)
 {
-    return !load(&u->context) && !load(&u->peak_used) &&
-           !load(&u->peak_reserved) && !load(&u->launches) && !load(&u->ooms);
+    return !load_value(&u->context) && !load_value(&u->peak_used) &&
+           !load_value(&u->peak_reserved) && !load_value(&u->launches) &&
+           !load_value(&u->ooms);
 }
 
 static struct result_rank *rank_get(struct result *r, const struct session *s,
@@ -92,13 +93,13 @@ static struct result_device *device_get(struct result_rank *rank,
             (rank->device_count - at) * sizeof *rank->devices);
     rank->device_count++;
     const struct session_device *from = &s->devices[card];
-    uint64_t peak = load(&from->peak_used_bytes);
+    uint64_t peak = load_value(&from->peak_used_bytes);
     rank->devices[at] = (struct result_device){
         .index = index,
         .card = card,
         .capacity_bytes = from->capacity_bytes,
         .peak_used_bytes = peak,
-        .headroom_bytes = difference(from->capacity_bytes, peak),
+        .headroom_bytes = minus_or_zero(from->capacity_bytes, peak),
     };
     return &rank->devices[at];
 }
@@ -109,19 +110,20 @@ static struct result_device *device_get(struct result_rank *rank,
 static void device_merge(struct result_device *d, const struct session_usage *u,
                          uint32_t number, bool first)
 {
-    uint64_t peak = load(&u->peak_allocated);
-    uint64_t others = difference(d->peak_used_bytes, load(&u->peak_used));
+    uint64_t peak = load_value(&u->peak_allocated);
+    uint64_t others =
+        minus_or_zero(d->peak_used_bytes, load_value(&u->peak_used));
 
     if (first || peak > d->peak_allocated_bytes ||
         (peak == d->peak_allocated_bytes && others < d->others_bytes)) {
         d->process = number;
-        d->context_bytes = load(&u->context);
-        d->libraries_bytes = load(&u->libraries);
+        d->context_bytes = load_value(&u->context);
+        d->libraries_bytes = load_value(&u->libraries);
         d->others_bytes = others;
     }
-    d->peak_allocated_bytes = maximum(d->peak_allocated_bytes, peak);
+    d->peak_allocated_bytes = most_u64(d->peak_allocated_bytes, peak);
     d->peak_reserved_bytes =
-        maximum(d->peak_reserved_bytes, load(&u->peak_reserved));
+        most_u64(d->peak_reserved_bytes, load_value(&u->peak_reserved));
 }
 
 static void ranks_collect(struct result *r, const struct session *s)
@@ -151,7 +153,7 @@ struct result_device *result_device_find(const struct result *r, unsigned rank,
 
 static bool oom_is_last(const struct session *s, uint32_t index)
 {
-    uint32_t count = slots(&s->oom_count, SESSION_OOMS);
+    uint32_t count = count_slots(&s->oom_count, SESSION_OOMS);
 
     for (uint32_t i = 0; i < count; i++)
         if (s->ooms[i].ready && s->ooms[i].process == s->ooms[index].process &&
@@ -165,12 +167,12 @@ static bool oom_is_last(const struct session *s, uint32_t index)
  * get_allocation_size). */
 static uint64_t oom_missing(const struct session_oom *o)
 {
-    uint64_t wanted = maximum(o->refused_bytes, o->requested_bytes);
+    uint64_t wanted = most_u64(o->refused_bytes, o->requested_bytes);
     uint64_t granule = 2 * MIB; /* of the driver's physical memory */
 
     if (wanted <= UINT64_MAX - granule)
         wanted = (wanted + granule - 1) / granule * granule;
-    return difference(wanted, o->free_bytes);
+    return minus_or_zero(wanted, o->free_bytes);
 }
 
 static void oom_add(struct result *r, const struct session *s, uint32_t index)
@@ -190,14 +192,15 @@ static void oom_add(struct result *r, const struct session *s, uint32_t index)
         .requested_bytes = o->requested_bytes,
         .free_bytes = o->free_bytes,
         .allocated_bytes = o->allocated_bytes,
-        .unallocated_bytes = difference(o->reserved_bytes, o->allocated_bytes),
+        .unallocated_bytes =
+            minus_or_zero(o->reserved_bytes, o->allocated_bytes),
         .missing_bytes = oom_missing(o),
     };
 }
 
 static void ooms_collect(struct result *r, const struct session *s)
 {
-    for (uint32_t i = 0; i < slots(&s->oom_count, SESSION_OOMS); i++)
+    for (uint32_t i = 0; i < count_slots(&s->oom_count, SESSION_OOMS); i++)
         if (s->ooms[i].ready && s->ooms[i].process < process_slots(s))
             oom_add(r, s, i);
 }
@@ -247,7 +250,7 @@ static void counts_note(struct result *r, const struct session *s)
     uint32_t ooms = atomic_load(&s->oom_count);
 
     for (uint32_t i = 0; i < process_slots(s); i++)
-        r->unpriced += load(&s->processes[i].unpriced);
+        r->unpriced += load_value(&s->processes[i].unpriced);
     if (lost)
         result_note(r,
                     "%u process%s of the run could not be measured: these "
@@ -322,7 +325,7 @@ static void notes_collect(struct result *r, const struct session *s)
     if (!r->finished)
         result_note(r, "the run is not over, or memsim was killed: these are "
                        "the figures so far");
-    for (uint32_t i = 0; i < slots(&s->note_count, SESSION_NOTES); i++)
+    for (uint32_t i = 0; i < count_slots(&s->note_count, SESSION_NOTES); i++)
         if (atomic_load(&s->notes[i].ready))
             result_note(r, "%.*s", SESSION_TEXT_BYTES, s->notes[i].text);
     result_process_notes(r, s);
@@ -345,16 +348,17 @@ static void guesses_collect(struct result *r, const struct session *s)
     uint32_t all = atomic_load(&s->guess_count);
 
     r->guesses_dropped = all > SESSION_GUESSES ? all - SESSION_GUESSES : 0;
-    for (uint32_t i = 0; i < slots(&s->guess_count, SESSION_GUESSES); i++) {
+    for (uint32_t i = 0; i < count_slots(&s->guess_count, SESSION_GUESSES);
+         i++) {
         const struct session_guess *from = &s->guesses[i];
         if (!atomic_load(&from->ready))
             continue;
         r->guesses =
             xreallocarray(r->guesses, r->guess_count + 1, sizeof *r->guesses);
         struct result_guess *g = &r->guesses[r->guess_count++];
-        *g = (struct result_guess){.times = load(&from->times),
-                                   .elements = load(&from->elements),
-                                   .chosen = load(&from->chosen),
+        *g = (struct result_guess){.times = load_value(&from->times),
+                                   .elements = load_value(&from->elements),
+                                   .chosen = load_value(&from->chosen),
                                    .is_read = from->is_read};
         snprintf(g->operation, sizeof g->operation, "%.*s",
                  SESSION_NAME_BYTES - 1, from->operation);
@@ -401,7 +405,8 @@ void result_init(struct result *result, const struct session *session,
         .finished = session->end_ns != 0,
         .command_status = (int)session->exit_status,
         .fail_above_percent = session->fail_above_percent,
-        .seconds = (double)difference(session->end_ns, session->start_ns) / 1e9,
+        .seconds =
+            (double)minus_or_zero(session->end_ns, session->start_ns) / 1e9,
     };
     for (uint32_t i = process_slots(session); i-- > 0;)
         if (session->processes[i].torch_version[0])

@@ -20,7 +20,7 @@ bool result_is_own_card(const struct session *s,
     return p->world_size > 1 && p->local_rank == card;
 }
 
-static bool uses(const struct session_process *p, unsigned card)
+static bool process_uses(const struct session_process *p, unsigned card)
 {
     return atomic_load(&p->usage[card].context) != 0;
 }
@@ -31,7 +31,7 @@ static int64_t owner_of(const struct session *s, unsigned card)
 {
     for (uint32_t i = 0; i < atomic_load(&s->slot_count); i++) {
         const struct session_process *p = &s->processes[i];
-        if (uses(p, card) && result_is_own_card(s, p, card))
+        if (process_uses(p, card) && result_is_own_card(s, p, card))
             return p->rank;
     }
     return -1;
@@ -46,8 +46,8 @@ static uint64_t end_of(const struct session_process *p)
     return end_ns ? end_ns : UINT64_MAX;
 }
 
-static bool meet(const struct session_process *p,
-                 const struct session_process *q)
+static bool processes_meet(const struct session_process *p,
+                           const struct session_process *q)
 {
     return p->start_ns < end_of(q) && q->start_ns < end_of(p);
 }
@@ -79,7 +79,7 @@ static void others_of(struct result_device *d, const struct session *s)
 
     for (uint32_t i = 0; own && i < atomic_load(&s->slot_count); i++) {
         const struct session_process *p = &s->processes[i];
-        if (p != own && uses(p, d->card) && meet(p, own))
+        if (p != own && process_uses(p, d->card) && processes_meet(p, own))
             other_add(d, p);
     }
 }
@@ -157,7 +157,7 @@ void result_strays_collect(struct result *r, const struct session *s)
     qsort(sorted, count, sizeof(struct session_process *), process_compare);
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t c = 0; c < s->device_count && c < SESSION_DEVICES; c++)
-            if (sorted[i]->world_size > 1 && uses(sorted[i], c) &&
+            if (sorted[i]->world_size > 1 && process_uses(sorted[i], c) &&
                 !result_is_own_card(s, sorted[i], c))
                 stray_add(r, s, sorted[i], c);
     free(sorted);

@@ -22,7 +22,7 @@ static uint64_t value_load(const session_u64 *value)
     return atomic_load_explicit(value, memory_order_relaxed);
 }
 
-static uint64_t maximum(uint64_t a, uint64_t b)
+static uint64_t most_u64(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
@@ -91,13 +91,13 @@ static void host_merge(struct result_host *h, const struct session_host *from)
 {
     uint64_t peak = value_load(&from->peak), own = value_load(&from->own);
 
-    h->peak_bytes = maximum(h->peak_bytes, peak > own ? peak - own : 0);
+    h->peak_bytes = most_u64(h->peak_bytes, peak > own ? peak - own : 0);
     for (int i = 0; i < SESSION_HOST_KINDS; i++)
         h->high_bytes[i] =
-            maximum(h->high_bytes[i], value_load(&from->high[i]));
+            most_u64(h->high_bytes[i], value_load(&from->high[i]));
     for (int i = 0; i < RESULT_HOST_STATES; i++)
         h->state_bytes[i] =
-            maximum(h->state_bytes[i], value_load(&from->state_bytes[i]));
+            most_u64(h->state_bytes[i], value_load(&from->state_bytes[i]));
 }
 
 static int host_compare(const void *one, const void *other)
@@ -178,7 +178,7 @@ static uint64_t ranks_bytes(const struct result *r)
         if (rank % r->host_node_ranks == 0)
             node = 0;
         node += bytes ? bytes : rank_bytes(r, stands_for(r, rank));
-        most = maximum(most, node);
+        most = most_u64(most, node);
     }
     return most;
 }

@@ -20,7 +20,7 @@ static uint32_t count_slots(const session_u32 *count, uint32_t limit)
     return value < limit ? value : limit;
 }
 
-static uint32_t processes(const struct session *s)
+static uint32_t count_processes(const struct session *s)
 {
     return atomic_load(&s->slot_count);
 }
@@ -31,7 +31,7 @@ static uint64_t unknown_reads(const struct session *s)
 {
     uint64_t reads = 0;
 
-    for (uint32_t i = 0; i < processes(s); i++)
+    for (uint32_t i = 0; i < count_processes(s); i++)
         reads += atomic_load(&s->processes[i].unknown_reads);
     return reads;
 }
@@ -132,7 +132,7 @@ static void reads_note(struct result *r, const struct session *s)
 
     if (r->verdict != VERDICT_FAILED || !reads || was_interrupted(r))
         return;
-    for (uint32_t i = processes(s); i-- > 0 && !where;)
+    for (uint32_t i = count_processes(s); i-- > 0 && !where;)
         if (s->processes[i].unknown_where[0])
             where = s->processes[i].unknown_where;
     result_note(r,

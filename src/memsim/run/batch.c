@@ -58,7 +58,7 @@ bool batch_command_has_place(char *const *command)
     return false;
 }
 
-static char *substitute(const char *text, uint64_t batch)
+static char *substitute_batch(const char *text, uint64_t batch)
 {
     char *made = xstrdup("");
 
@@ -81,7 +81,7 @@ char **batch_command(char *const *command, uint64_t batch)
         count++;
     char **made = xcalloc(count + 1, sizeof *made);
     for (size_t i = 0; i < count; i++)
-        made[i] = substitute(command[i], batch);
+        made[i] = substitute_batch(command[i], batch);
     return made;
 }
 

@@ -58,7 +58,7 @@ static void queue_branch(struct queue *q, const struct batch_search *s)
     }
 }
 
-static bool has(const uint64_t *batches, size_t count, uint64_t batch)
+static bool has_batch(const uint64_t *batches, size_t count, uint64_t batch)
 {
     for (size_t i = 0; i < count; i++)
         if (batches[i] == batch)
@@ -79,7 +79,7 @@ size_t batch_ahead(const struct batch_search *s,
         uint64_t batch = search_known(&q.of[i], known);
         if (!batch)
             continue;
-        if (!has(batches, count, batch))
+        if (!has_batch(batches, count, batch))
             batches[count++] = batch;
         queue_branch(&q, &q.of[i]);
     }

@@ -65,7 +65,7 @@ static bool is_tried(const struct batch_search *s, uint64_t batch)
 }
 
 /* Beyond LIMIT, the first of a few that was not tried. */
-static uint64_t probe(const struct batch_search *s, uint64_t limit)
+static uint64_t probe_batch(const struct batch_search *s, uint64_t limit)
 {
     for (uint64_t i = 1; i <= PROBES; i++) {
         uint64_t batch = limit + i * s->multiple;
@@ -143,8 +143,8 @@ static uint64_t line_meets(const struct batch_search *s)
 
 /* A step of the line's; 0: it misleads, or there is none. LIMIT is 0 where
  * nothing that does not fit is known. */
-static uint64_t guess(const struct batch_search *s, uint64_t largest,
-                      uint64_t limit)
+static uint64_t guess_batch(const struct batch_search *s, uint64_t largest,
+                            uint64_t limit)
 {
     uint64_t batch = line_meets(s);
 
@@ -171,7 +171,7 @@ uint64_t batch_search_next(const struct batch_search *s)
     if (!largest || largest == s->to)
         return 0;
     uint64_t guessed = !limit || limit - largest > s->multiple
-                           ? guess(s, largest, limit)
+                           ? guess_batch(s, largest, limit)
                            : 0;
     if (guessed)
         return guessed;
@@ -179,7 +179,7 @@ uint64_t batch_search_next(const struct batch_search *s)
         return largest < s->to - largest ? 2 * largest : s->to;
     if (limit - largest > s->multiple)
         return largest + (limit - largest) / s->multiple / 2 * s->multiple;
-    return batch_search_is_uneven(s) ? probe(s, limit) : 0;
+    return batch_search_is_uneven(s) ? probe_batch(s, limit) : 0;
 }
 
 void batch_search_tell(struct batch_search *s, bool fits,
@@ -211,7 +211,8 @@ struct batch_try batch_search_expected(const struct batch_search *s)
 }
 
 /* Does the larger batch A contradict the smaller B? A per cent is none. */
-static bool contradicts(const struct batch_try *a, const struct batch_try *b)
+static bool try_contradicts(const struct batch_try *a,
+                            const struct batch_try *b)
 {
     if (!a->fits)
         return false;
@@ -224,7 +225,7 @@ bool batch_search_is_uneven(const struct batch_search *s)
     for (size_t i = 0; i < s->count; i++)
         for (size_t k = 0; k < s->count; k++)
             if (s->tries[i].batch > s->tries[k].batch &&
-                contradicts(&s->tries[i], &s->tries[k]))
+                try_contradicts(&s->tries[i], &s->tries[k]))
                 return true;
     return false;
 }

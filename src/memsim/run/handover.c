@@ -133,7 +133,7 @@ static bool is_trusted(struct msghdr *message)
 }
 
 /* The length of the next message, 0 where it does not count; -1: no more. */
-static ssize_t receive(const struct handover *h, char *text, size_t size)
+static ssize_t receive_text(const struct handover *h, char *text, size_t size)
 {
     union {
         struct cmsghdr head;
@@ -154,7 +154,7 @@ void handover_collect(const struct handover *h, struct rundir *dir)
     char text[SESSION_SECRET_BYTES + SESSION_TEXT_BYTES];
     ssize_t n;
 
-    while (h->mail >= 0 && (n = receive(h, text, sizeof text)) >= 0)
+    while (h->mail >= 0 && (n = receive_text(h, text, sizeof text)) >= 0)
         if (n > SESSION_SECRET_BYTES &&
             !memcmp(text, h->secret, SESSION_SECRET_BYTES))
             note_add(dir->session, text + SESSION_SECRET_BYTES,

@@ -245,7 +245,8 @@ static void session_fill(struct session *s, const struct job *job)
 }
 
 /* What the run left, with how its command, the process PID, ended. */
-static int collect(struct rundir *dir, pid_t pid, int status, struct err *err)
+static int collect_figures(struct rundir *dir, pid_t pid, int status,
+                           struct err *err)
 {
     uint64_t end_ns = now_ns();
 
@@ -264,7 +265,7 @@ static int collect(struct rundir *dir, pid_t pid, int status, struct err *err)
 }
 
 /* Whether COMMAND can load our libraries; otherwise it could not start. */
-static bool preloads(const char *command)
+static bool command_preloads(const char *command)
 {
     struct err ignored = {""};
 
@@ -281,10 +282,10 @@ static int run_command(const struct job *job, const char *libraries,
 
     snprintf(session, sizeof session, "%s/" SESSION_FILE, dir->path);
     handover_open(&handover, dir);
-    char **environment = (job->real ? spawn_environment_real
-                                    : spawn_environment)(
-        environ, session, handover.value,
-        preloads(job->command[0]) ? preload : NULL, libraries);
+    char **environment =
+        (job->real ? spawn_environment_real : spawn_environment)(
+            environ, session, handover.value,
+            command_preloads(job->command[0]) ? preload : NULL, libraries);
     char **ranks = job->launch.world ? launch_command(&job->launch) : NULL;
     const struct spawn spawn = {.argv = ranks ? ranks : job->command,
                                 .environment = environment,
@@ -310,7 +311,7 @@ static int run_command(const struct job *job, const char *libraries,
     } else if (error) {
         err_set(err, "%s: %s", job->command[0], strerror(error));
         rc = CMD_RUN_NOT_EXECUTABLE;
-    } else if (collect(dir, pid, status, err)) {
+    } else if (collect_figures(dir, pid, status, err)) {
         rc = CMD_RUN_FAILED;
     } else {
         handover_collect(&handover, dir);

@@ -268,7 +268,7 @@ struct started {
     pid_t pid; /* 0: it has ended */
 };
 
-static void set(const char *name, uint32_t value)
+static void set_variable(const char *name, uint32_t value)
 {
     char text[16];
 
@@ -338,7 +338,7 @@ static void rank_environment(const struct launch *l, uint32_t rank)
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         if (!variables[i].environment ||
             variables[i].environment == l->environment)
-            set(variables[i].name, variables[i].value);
+            set_variable(variables[i].name, variables[i].value);
 }
 
 /* Writes LOCAL_RANK where the command has "{}" for it. */
@@ -367,7 +367,7 @@ static void common_environment(const struct launch *l, const char *axes)
 {
     setenv("MASTER_ADDR", "127.0.0.1", 0);
     if (!getenv("MASTER_PORT"))
-        set("MASTER_PORT", free_port());
+        set_variable("MASTER_PORT", free_port());
     setenv("OMP_NUM_THREADS", "1", 0);
     if (l->environment == LAUNCH_SLURM) {
         setenv("SLURM_JOB_NODELIST", "localhost", 1);
@@ -394,7 +394,8 @@ static pid_t rank_start(const struct launch *l, uint32_t rank)
     _exit(errno == ENOENT ? 127 : 126);
 }
 
-static struct started *find(struct started *all, size_t count, pid_t pid)
+static struct started *find_started(struct started *all, size_t count,
+                                    pid_t pid)
 {
     for (size_t i = 0; i < count; i++)
         if (all[i].pid == pid)
@@ -465,7 +466,7 @@ static int ranks_wait(struct started *all, size_t count)
         }
         if (pid < 0 && errno != EINTR)
             break;
-        struct started *s = pid > 0 ? find(all, count, pid) : NULL;
+        struct started *s = pid > 0 ? find_started(all, count, pid) : NULL;
         if (!s)
             continue;
         s->pid = 0;

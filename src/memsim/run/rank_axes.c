@@ -8,7 +8,7 @@
 #include "common/base/xmalloc.h"
 #include "common/trace/session.h"
 
-static uint64_t places(const struct rank_axes *axes)
+static uint64_t count_places(const struct rank_axes *axes)
 {
     uint64_t count = 1;
 
@@ -44,7 +44,7 @@ static bool axis_add(struct rank_axes *axes, const struct rank_axis *axis,
         if (axes->axis[i].stride == axis->stride &&
             axes->axis[i].size == axis->size)
             return false;
-    if (axes->count < RANK_AXES && places(axes) * axis->size <= most) {
+    if (axes->count < RANK_AXES && count_places(axes) * axis->size <= most) {
         axes->axis[axes->count++] = *axis;
         if (ranks_count(axes, world) <= most)
             return true;

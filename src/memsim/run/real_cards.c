@@ -143,7 +143,7 @@ static bool has_mps(void)
     return !access(path, F_OK);
 }
 
-static void ask(struct answer *a)
+static void ask_driver(struct answer *a)
 {
     struct driver driver;
     struct nvml nvml;
@@ -161,11 +161,11 @@ static void ask(struct answer *a)
         nvml_ask(&nvml, &a->cards);
 }
 
-static void child(int out)
+static void answer_in_child(int out)
 {
     struct answer a = {0};
 
-    ask(&a);
+    ask_driver(&a);
     for (size_t at = 0; at < sizeof a;) {
         ssize_t n = write(out, (char *)&a + at, sizeof a - at);
         if (n <= 0)
@@ -200,7 +200,7 @@ int real_cards_find(struct real_cards *cards, struct err *err)
     pid_t pid = fork();
     if (!pid) {
         close(ends[0]);
-        child(ends[1]);
+        answer_in_child(ends[1]);
     }
     close(ends[1]);
     bool whole = pid > 0 && read_all(ends[0], &a, sizeof a);

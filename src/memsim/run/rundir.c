@@ -202,7 +202,7 @@ static int directory_lock(struct rundir *dir, int d, struct err *err)
 }
 
 /* The pid of a process of an earlier run that lives on; 0: none. */
-static uint32_t survivor(int session, const char *path)
+static uint32_t find_survivor(int session, const char *path)
 {
     struct err ignored = {""};
     struct session *s = rundir_session_read(session, path, &ignored);
@@ -248,7 +248,7 @@ static int directory_check(DIR *d, const char *path, bool force, bool owner,
                 "%s: holds an earlier run; give -o another directory, or "
                 "--force to replace that run",
                 path);
-    else if (owner && (pid = survivor(fd, path)))
+    else if (owner && (pid = find_survivor(fd, path)))
         err_set(err, "%s: process %u of an earlier run is still using it", path,
                 pid);
     else if (owner)

@@ -85,7 +85,7 @@ static bool is_in(const char *dir, const char *path, size_t length)
     return length > n && !strncmp(path, dir, n) && path[n] == '/';
 }
 
-static char *append(char *text, const char *more, size_t length)
+static char *append_text(char *text, const char *more, size_t length)
 {
     char *joined =
         xasprintf("%s%s%.*s", text, *text ? ":" : "", (int)length, more);
@@ -100,7 +100,7 @@ static char *append_others(char *value, const char *preloaded, const char *dir)
     while (preloaded && *preloaded) { /* ld.so(8): spaces or colons */
         size_t length = strcspn(preloaded, ": ");
         if (length && !is_in(dir, preloaded, length))
-            value = append(value, preloaded, length);
+            value = append_text(value, preloaded, length);
         preloaded += length + (preloaded[length] != '\0');
     }
     return value;
@@ -122,7 +122,8 @@ char *spawn_preload(const char *dir, const char *preloaded, struct err *err)
     }
     char *value = xasprintf("%s/" CORE_LIBRARY, dir);
     for (size_t i = 0; i < found.gl_pathc; i++)
-        value = append(value, found.gl_pathv[i], strlen(found.gl_pathv[i]));
+        value =
+            append_text(value, found.gl_pathv[i], strlen(found.gl_pathv[i]));
     globfree(&found);
     return append_others(value, preloaded, dir);
 }

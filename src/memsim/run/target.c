@@ -148,8 +148,8 @@ static const struct judgement {
 
 /* Judges the program file at PATH, or finds in it the NEXT one to judge, in
  * which case *NEXT is not empty. */
-static enum target_status judge(const char *path, char *next, size_t size,
-                                struct err *err)
+static enum target_status judge_file(const char *path, char *next, size_t size,
+                                     struct err *err)
 {
     char head[ELF_HEAD_BYTES];
     ssize_t bytes = read_head(path, head);
@@ -188,7 +188,7 @@ enum target_status target_check(const char *name, const char *search,
         if (status != TARGET_OK)
             return i ? no_interpreter(name, next, err)
                      : no_program(name, status, err);
-        status = judge(path, next, sizeof next, err);
+        status = judge_file(path, next, sizeof next, err);
         if (status != TARGET_OK || !*next)
             return status;
     }

@@ -34,7 +34,7 @@ static int snapshot_fail(struct reader *r, const char *place, size_t index,
     return err_set(r->err, "%s:%s %zu: %s", r->origin, place, index, cause);
 }
 
-static int spend(struct reader *r)
+static int spend_value(struct reader *r)
 {
     if (!r->budget)
         return err_set(r->err,
@@ -162,7 +162,7 @@ static int read_blocks(struct reader *r, const struct pickle_value *blocks,
         return snapshot_fail(r, "segment", index, "no blocks");
     /* Each element is paid for before its room is taken. */
     for (size_t i = 0, capacity = 0; i < count; i++) {
-        if (spend(r))
+        if (spend_value(r))
             return -1;
         xgrow(&g->blocks, g->block_count, &capacity, sizeof *g->blocks);
         struct snapshot_block *b = &g->blocks[g->block_count++];
@@ -203,7 +203,7 @@ static int read_segments(struct reader *r, const struct pickle_value *segments)
                        "snapshot",
                        r->origin);
     for (size_t i = 0; i < pickle_count(segments); i++)
-        if (spend(r) || read_segment(r, pickle_item(segments, i), i))
+        if (spend_value(r) || read_segment(r, pickle_item(segments, i), i))
             return -1;
     return 0;
 }
@@ -245,7 +245,7 @@ static int read_traces(struct reader *r, const struct pickle_value *traces)
         const struct pickle_value *t = pickle_item(traces, device);
 
         for (size_t i = 0; i < pickle_count(t); i++)
-            if (spend(r) || read_event(r, pickle_item(t, i), device, i))
+            if (spend_value(r) || read_event(r, pickle_item(t, i), device, i))
                 return -1;
     }
     return 0;

@@ -116,7 +116,7 @@ static int output_open(struct err *err)
 }
 
 /* A cache that cannot be written costs the cache only. */
-static void keep(struct batch_find *f, const struct batch_run *r)
+static void keep_outcome(struct batch_find *f, const struct batch_run *r)
 {
     struct err err = {""};
 
@@ -139,7 +139,7 @@ static void run_ended(struct batch_find *f, struct batch_run *r,
         r->output = output;
     else
         close(output);
-    keep(f, r);
+    keep_outcome(f, r);
 }
 
 static int run_alone(struct batch_find *f, struct batch_run *r, struct err *err)
@@ -342,7 +342,7 @@ static void count_unneeded(struct batch_find *f)
     }
 }
 
-static int search(struct batch_find *f, struct err *err)
+static int search_batches(struct batch_find *f, struct err *err)
 {
     struct batch_search *s = &f->report.search;
     uint64_t batch;
@@ -371,7 +371,7 @@ static int search(struct batch_find *f, struct err *err)
 
 int batch_find_run(struct batch_find *f, struct err *err)
 {
-    int status = search(f, err);
+    int status = search_batches(f, err);
     count_unneeded(f);
     return status;
 }

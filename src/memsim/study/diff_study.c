@@ -40,8 +40,8 @@ static int check_times(const struct diff_question *q, struct diff_report *r,
 }
 
 /* Both are open. */
-static int compare(struct diff_study *d, const struct diff_question *q,
-                   struct err *err)
+static int compare_runs(struct diff_study *d, const struct diff_question *q,
+                        struct err *err)
 {
     struct diff_report *r = &d->report;
     int rc = -1;
@@ -76,7 +76,7 @@ int diff_study_open(struct diff_study *d, const struct diff_question *q,
         return -1;
     if (!input_run_open(&d->after, err)) {
         if (!check_side(&d->before, q, err) && !check_side(&d->after, q, err) &&
-            !compare(d, q, err))
+            !compare_runs(d, q, err))
             return 0;
         input_run_close(&d->after);
     }

@@ -84,7 +84,7 @@ static bool is_left_out(struct making *m, size_t i)
 
 /* --- the rows ------------------------------------------------------------- */
 
-static bool differs(const struct replay_memory *memory)
+static bool memory_differs(const struct replay_memory *memory)
 {
     for (size_t i = 0; i < memory->count; i++)
         if (memory->recordings[i].kernels_differ)
@@ -104,7 +104,7 @@ static int add_gpu(struct making *m, size_t i, struct err *err)
     int rc = replay_memory_time(&memory, err);
     if (!rc)
         gpu_table_add(m->table, &memory.report.result, &m->gpus[i],
-                      m->prices[i], differs(&memory));
+                      m->prices[i], memory_differs(&memory));
     replay_memory_close(&memory);
     return rc;
 }

@@ -54,8 +54,8 @@ static int ask_least(struct recording *rec, struct err *err)
     return whatif_least(w, recording_capacity(rec), err);
 }
 
-static int ask(struct recording *rec, const struct memory_question *q,
-               struct err *err)
+static int ask_question(struct recording *rec, const struct memory_question *q,
+                        struct err *err)
 {
     struct whatif *w = &rec->whatif;
     uint64_t least, most;
@@ -130,7 +130,7 @@ static void owners_take(struct replay_memory *m)
     }
 }
 
-static bool grows(const struct result *result)
+static bool result_grows(const struct result *result)
 {
     return growth_first(result) || result_host_grows(result);
 }
@@ -163,7 +163,7 @@ bool replay_memory_outlook(struct replay_memory *m)
             outlook_replay(result, &result->ranks[rank++], &m->recordings[i]);
     outlook_judge(result);
     law_judge(result);
-    return !grows(result);
+    return !result_grows(result);
 }
 
 int replay_memory_time(struct replay_memory *m, struct err *err)
@@ -190,7 +190,7 @@ static int open_one(struct replay_memory *m, size_t i, char *path,
         return 0;
     if (q->what_if && changed_apply(&m->changed[i], rec, q->what_if, err))
         return -1;
-    return ask(rec, q, err);
+    return ask_question(rec, q, err);
 }
 
 static void close_recordings(struct replay_memory *m)

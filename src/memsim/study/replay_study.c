@@ -97,8 +97,8 @@ int study_replay_times(const struct replay_question *q,
 /* --- memory --------------------------------------------------------------- */
 
 /* Traces have collectives; snapshots have not. */
-static int price(const struct study_options *o, struct replay_report *r,
-                 const struct run *run, struct err *err)
+static int price_traffic(const struct study_options *o, struct replay_report *r,
+                         const struct run *run, struct err *err)
 {
     if (o->cluster && !run_is_trace(run->traces[0].path))
         return err_set(err,
@@ -109,7 +109,7 @@ static int price(const struct study_options *o, struct replay_report *r,
 }
 
 /* The ranks are those of the recordings that are used, in order. */
-static void advise(struct replay_report *r, struct recording *recordings)
+static void advise_replay(struct replay_report *r, struct recording *recordings)
 {
     size_t rank = 0;
 
@@ -162,8 +162,8 @@ int study_replay_memory(const struct replay_question *q, const struct run *run,
     note_whole(&m->report.result, run->traces[0].path);
     replay_memory_outlook(m);
     if (o->advice)
-        advise(&m->report, m->recordings);
-    if (!price(o, &m->report, run, err) && !replay_memory_time(m, err))
+        advise_replay(&m->report, m->recordings);
+    if (!price_traffic(o, &m->report, run, err) && !replay_memory_time(m, err))
         return 0;
     replay_memory_close(m);
     return -1;

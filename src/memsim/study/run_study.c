@@ -109,9 +109,9 @@ void study_result(struct result *result, const struct rundir *dir,
 }
 
 /* Unasked, only where a job did not fit. */
-static void advise(struct result *result, const struct rundir *dir,
-                   const struct recorded_list *recorded,
-                   const struct study_sources *from, bool asked)
+static void advise_run(struct result *result, const struct rundir *dir,
+                       const struct recorded_list *recorded,
+                       const struct study_sources *from, bool asked)
 {
     advice_ranges(result, dir, recorded);
     if (!asked && result->verdict != VERDICT_OOM)
@@ -136,7 +136,7 @@ static void advise(struct result *result, const struct rundir *dir,
 }
 
 /* The GPU that came nearest to its end. */
-static const struct result_device *fullest(const struct result *result)
+static const struct result_device *fullest_device(const struct result *result)
 {
     const struct result_device *found = NULL;
 
@@ -149,7 +149,7 @@ static const struct result_device *fullest(const struct result *result)
 int study_snapshot(const struct run_study *s, const char *to, struct err *err)
 {
     const struct recording_options as_recorded = {0};
-    const struct result_device *device = fullest(&s->result);
+    const struct result_device *device = fullest_device(&s->result);
     struct recording recording;
     char path[PATH_MAX];
 
@@ -171,7 +171,7 @@ static struct traces_wanted traces_want(const struct run_question *q,
                                         const struct result *result)
 {
     const struct study_options *o = q->options;
-    const struct result_device *device = fullest(result);
+    const struct result_device *device = fullest_device(result);
     struct err checked = {""};
     double quantile;
 
@@ -229,7 +229,7 @@ int study_run_ask(struct run_study *s, const struct run_question *q,
     outlook_run(result, s->dir, &s->traces.recorded);
     law_judge(result);
     seeds_judge(result);
-    advise(result, s->dir, &s->traces.recorded, q->sources, o->advice);
+    advise_run(result, s->dir, &s->traces.recorded, q->sources, o->advice);
     return rc;
 }
 

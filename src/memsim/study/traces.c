@@ -15,9 +15,9 @@
 
 /* Gives the records of PATH to COUNT LISTENERS; PROGRESS, which may be NULL, is
  * told how far it is. */
-static int play(const char *path, const struct study_progress *progress,
-                const struct trace_listener *listeners, size_t count,
-                struct err *err)
+static int play_trace(const char *path, const struct study_progress *progress,
+                      const struct trace_listener *listeners, size_t count,
+                      struct err *err)
 {
     struct trace_reader reader;
 
@@ -107,7 +107,7 @@ int traces_price(struct result *result, const struct run *run,
         struct err why = {""};
         const struct trace_listener listener =
             pricing_listen(&pricing, (uint32_t)i);
-        play(run->traces[i].path, wanted->progress, &listener, 1, &why);
+        play_trace(run->traces[i].path, wanted->progress, &listener, 1, &why);
     }
     pricing_end(&pricing);
     return 0;
@@ -336,7 +336,7 @@ static void process_play(struct reading *r, uint32_t process)
     if (r->pricing.wanted)
         p.listeners[p.count++] = pricing_listen(&r->pricing, process);
     /* one that was never written, or was taken away, is not damaged */
-    if (play(path, r->wanted->progress, p.listeners, p.count, &err) &&
+    if (play_trace(path, r->wanted->progress, p.listeners, p.count, &err) &&
         device_of(r->result, process) && !access(path, F_OK))
         r->result->damaged = true;
 }

@@ -16,8 +16,8 @@
 #define NAME_SHOWN 60
 
 /* NS since the begin of the step of OP, in us. */
-static double us(const struct time_log *log, const struct simulation_op *op,
-                 uint64_t ns)
+static double us_since(const struct time_log *log,
+                       const struct simulation_op *op, uint64_t ns)
 {
     const struct simulation *s = &log->simulation;
     uint64_t begin =
@@ -66,7 +66,8 @@ static void print_op(const struct time_log *log, const char *kind,
         return;
     op_text(log, other, text, sizeof text);
     fprintf(out, "    %-13s  %s %s, which ended at %.3f us%s\n", kind, what,
-            text, us(log, other, other->done.end_ns), decided ? "  <--" : "");
+            text, us_since(log, other, other->done.end_ns),
+            decided ? "  <--" : "");
 }
 
 static void print_needs(const struct time_log *log,
@@ -81,12 +82,13 @@ static void print_needs(const struct time_log *log,
         fprintf(out,
                 "    host-host      its call came after %s, which returned at "
                 "%.3f us\n",
-                time_log_call_name(before->kind), us(log, op, before->end_ns));
+                time_log_call_name(before->kind),
+                us_since(log, op, before->end_ns));
     if (call)
         fprintf(out,
                 "    host-device    launched by %s of thread %u at %.3f us%s\n",
                 time_log_call_name(call->kind), call->thread,
-                us(log, op, d->called_ns),
+                us_since(log, op, d->called_ns),
                 d->cause == SIM_BY_HOST ? "  <--" : "");
     print_op(log, "device-device", "after", time_log_op(log, d->before_tag),
              d->cause == SIM_BY_STREAM, out);
@@ -113,7 +115,7 @@ static void print_waiting(const struct time_log *log,
             continue;
         op_text(log, other, text, sizeof text);
         fprintf(out, "    device-device  then %s, at %.3f us\n", text,
-                us(log, op, other->done.start_ns));
+                us_since(log, op, other->done.start_ns));
     }
     for (size_t i = 0; i < log->call_count; i++)
         if (log->calls[i].woken_by == op->done.tag)
@@ -121,7 +123,8 @@ static void print_waiting(const struct time_log *log,
                     "    device-host    %s of thread %u waited for it until "
                     "%.3f us\n",
                     time_log_call_name(log->calls[i].kind),
-                    log->calls[i].thread, us(log, op, log->calls[i].end_ns));
+                    log->calls[i].thread,
+                    us_since(log, op, log->calls[i].end_ns));
 }
 
 size_t dependencies_print(const struct time_log *log, const char *wanted,
@@ -136,7 +139,8 @@ size_t dependencies_print(const struct time_log *log, const char *wanted,
             continue;
         op_text(log, op, text, sizeof text);
         fprintf(out, "  %s\n    runs from %.3f to %.3f us of the step\n", text,
-                us(log, op, op->done.start_ns), us(log, op, op->done.end_ns));
+                us_since(log, op, op->done.start_ns),
+                us_since(log, op, op->done.end_ns));
         print_needs(log, op, out);
         print_waiting(log, op, out);
     }

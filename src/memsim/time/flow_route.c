@@ -89,8 +89,8 @@ static void flow_join(struct flow_router *r, struct net_flow *f)
 }
 
 /* Routes FLOWS, sorted; returns the most links between switches. */
-static uint32_t route(struct flow_router *r, struct net_flow *flows,
-                      size_t count)
+static uint32_t route_flows(struct flow_router *r, struct net_flow *flows,
+                            size_t count)
 {
     const struct net_graph *g = r->graph;
     uint32_t most = 0;
@@ -138,10 +138,10 @@ static void entries_add(struct flow_router *r, uint32_t pattern)
 uint32_t flow_router_add(struct flow_router *r, uint32_t number,
                          const struct flow_set *set, double *alone)
 {
-    uint32_t hops = route(r, set->all, set->own);
+    uint32_t hops = route_flows(r, set->all, set->own);
 
     *alone = alone_gbps(r);
-    route(r, set->all + set->own, set->count - set->own);
+    route_flows(r, set->all + set->own, set->count - set->own);
     entries_add(r, number);
     return hops;
 }

@@ -69,7 +69,8 @@ static void keep_mark(struct simulation_plan *plan)
 }
 
 /* Makes ITEM, which is not kept, the mark where it follows work. */
-static void skip(struct simulation_pass *pass, const struct trace_item *item)
+static void skip_item(struct simulation_pass *pass,
+                      const struct trace_item *item)
 {
     static const uint64_t no_fields[TRACE_FIELDS_MAX];
 
@@ -103,7 +104,7 @@ static void keep_work(struct simulation_plan *plan,
 
     if (trace_kind_for(item->head.kind) != TRACE_FOR_TIME ||
         (allocates && is_same_place(pass, item))) {
-        skip(pass, item);
+        skip_item(pass, item);
         return;
     }
     pass->after_work = step_is_work(item->head.kind);

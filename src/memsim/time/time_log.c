@@ -67,7 +67,8 @@ static void ticks_thin(struct time_keeper *k)
         (log->ticks[kept - 1].recorded_ns - log->ticks[0].recorded_ns) / kept;
 }
 
-static void tick(struct time_keeper *k, uint64_t recorded_ns, uint64_t ns)
+static void tick_keeper(struct time_keeper *k, uint64_t recorded_ns,
+                        uint64_t ns)
 {
     struct time_log *log = k->log;
     const struct time_log_tick *last =
@@ -90,7 +91,7 @@ static void on_record(void *context, const struct trace_item *item, uint64_t ns)
     struct time_log *log = k->log;
     uint32_t parent;
 
-    tick(k, item->head.time_ns, ns);
+    tick_keeper(k, item->head.time_ns, ns);
     trace_names_add(&log->names, item);
     if (item->head.kind == TRACE_PROCESS)
         log->pid = trace_as_process(item)->pid;

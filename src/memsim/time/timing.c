@@ -53,7 +53,7 @@ static bool is_counted(const struct reading *r, uint32_t step)
 }
 
 /* The steps are known before the first operation. */
-static void prepare(struct reading *r)
+static void prepare_reading(struct reading *r)
 {
     const struct step_list *l = &r->timeline->steps;
 
@@ -114,7 +114,7 @@ static void on_op(void *context, const struct simulation_op *op)
     uint64_t key = operator_key(op);
     double ns = (double)op->price.answer.ns;
 
-    prepare(r);
+    prepare_reading(r);
     path_add_op(&r->path, op);
     busy_add(&r->busy, op);
     if (op->step < r->timeline->steps.count)
@@ -143,7 +143,7 @@ static void on_call(void *context, const struct simulation_call *call)
 {
     struct reading *r = context;
 
-    prepare(r);
+    prepare_reading(r);
     path_add_call(&r->path, call);
 }
 
@@ -179,8 +179,8 @@ static uint32_t main_device(const struct simulation *t)
     return found;
 }
 
-static uint64_t used(const struct simulation *t, size_t step, uint32_t device,
-                     enum sim_use use)
+static uint64_t time_used(const struct simulation *t, size_t step,
+                          uint32_t device, enum sim_use use)
 {
     uint64_t from = t->begins[step].use_ns[device][use];
     uint64_t to = t->ends[step].use_ns[device][use];
@@ -201,17 +201,17 @@ static void step_uses(const struct simulation *t, size_t i, uint32_t d,
 {
     uint64_t left = step->duration_ns;
 
-    step->overlapped_comm_ns = used(t, i, d, SIM_USE_COMPUTE_COMM);
+    step->overlapped_comm_ns = time_used(t, i, d, SIM_USE_COMPUTE_COMM);
     step->compute_ns =
-        part_take(&left, used(t, i, d, SIM_USE_COMPUTE) +
-                             used(t, i, d, SIM_USE_COMPUTE_COMM) +
-                             used(t, i, d, SIM_USE_COMPUTE_COPY));
-    step->bubble_ns = part_take(&left, used(t, i, d, SIM_USE_BUBBLE));
-    step->peers_ns = part_take(&left, used(t, i, d, SIM_USE_PEERS));
+        part_take(&left, time_used(t, i, d, SIM_USE_COMPUTE) +
+                             time_used(t, i, d, SIM_USE_COMPUTE_COMM) +
+                             time_used(t, i, d, SIM_USE_COMPUTE_COPY));
+    step->bubble_ns = part_take(&left, time_used(t, i, d, SIM_USE_BUBBLE));
+    step->peers_ns = part_take(&left, time_used(t, i, d, SIM_USE_PEERS));
     step->exposed_comm_ns =
-        step->peers_ns + part_take(&left, used(t, i, d, SIM_USE_COMM));
-    step->exposed_copy_ns = part_take(&left, used(t, i, d, SIM_USE_COPY));
-    step->host_bound_ns = part_take(&left, used(t, i, d, SIM_USE_HOST));
+        step->peers_ns + part_take(&left, time_used(t, i, d, SIM_USE_COMM));
+    step->exposed_copy_ns = part_take(&left, time_used(t, i, d, SIM_USE_COPY));
+    step->host_bound_ns = part_take(&left, time_used(t, i, d, SIM_USE_HOST));
     step->other_ns = left;
 }
 
@@ -380,7 +380,7 @@ static void basis_conclude(struct reading *r, double steps)
     r->t->unknown = r->ops ? (double)r->unknown_ops / (double)r->ops : 0;
 }
 
-static void conclude(struct reading *r)
+static void conclude_reading(struct reading *r)
 {
     struct timing *t = r->t;
     double steps;
@@ -451,8 +451,8 @@ int timing_read(struct timing *t, const char *path,
 
     int rc = simulation_run(&timeline, path, options, &sink, NULL, err);
     if (!rc) {
-        prepare(&r);
-        conclude(&r);
+        prepare_reading(&r);
+        conclude_reading(&r);
         simulation_fini(&timeline);
     }
     reading_fini(&r);
@@ -466,8 +466,8 @@ static void rank_conclude(struct timing_rank *rank, struct reading *r,
     rank->failed = simulated->failed;
     rank->err = simulated->err;
     if (!rank->failed) {
-        prepare(r);
-        conclude(r);
+        prepare_reading(r);
+        conclude_reading(r);
         simulation_fini(&simulated->result);
     }
     reading_fini(r);

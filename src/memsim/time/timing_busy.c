@@ -47,8 +47,8 @@ static double *windows_make(const struct spans *s, unsigned device,
     return fills;
 }
 
-static double utilization(const struct spans *s, unsigned device,
-                          uint64_t from_ns, uint64_t to_ns)
+static double span_utilization(const struct spans *s, unsigned device,
+                               uint64_t from_ns, uint64_t to_ns)
 {
     const struct span_windows whole = {from_ns, to_ns, to_ns - from_ns, 1};
     double fill = 0;
@@ -74,7 +74,8 @@ static uint64_t window_of(uint64_t ns)
 }
 
 /* Windows of the whole length of both; a part of one is none. */
-static double difference(const double *a, const double *b, size_t count)
+static double greatest_difference(const double *a, const double *b,
+                                  size_t count)
 {
     double sum = 0;
 
@@ -110,11 +111,12 @@ static void step_measured(const struct busy *b, const struct interval *i,
 
     step->measured =
         spans_parts(&b->measured, device, measured_from_ns, i->measured_to_ns);
-    step->measured_sm_utilization = utilization(
+    step->measured_sm_utilization = span_utilization(
         &b->measured, device, measured_from_ns, i->measured_to_ns);
     double *simulated = windows_make(&b->simulated, device, &of);
     double *measured = windows_make(&b->measured, device, &of_measured);
-    step->sm_utilization_error = difference(simulated, measured, of.count);
+    step->sm_utilization_error =
+        greatest_difference(simulated, measured, of.count);
     free(simulated);
     free(measured);
 }
@@ -145,8 +147,8 @@ void busy_conclude(struct busy *b, const struct simulation *s, unsigned device,
     for (size_t i = 0; i < t->step_count; i++) {
         struct interval interval = interval_of(s, i);
         struct timing_step *step = &t->steps[i];
-        step->sm_utilization = utilization(&b->simulated, device,
-                                           interval.from_ns, interval.to_ns);
+        step->sm_utilization = span_utilization(
+            &b->simulated, device, interval.from_ns, interval.to_ns);
         step->measured_sm_utilization = -1;
         if (step->measured_ns)
             step_measured(b, &interval, device, step);

@@ -89,7 +89,7 @@ static void walk_op(struct walk *w, const struct simulation_op *op)
     map_put(&w->examples, operator_key(op) + 1, (void *)op);
 }
 
-static double between(uint64_t from_ns, uint64_t to_ns)
+static double ns_between(uint64_t from_ns, uint64_t to_ns)
 {
     return to_ns > from_ns ? (double)(to_ns - from_ns) : 0;
 }
@@ -103,11 +103,11 @@ static const struct simulation_op *walk_host(struct walk *w,
         const struct simulation_call *before = call_find(w->path, call->before);
         if (!before)
             return NULL;
-        w->host_ns += between(before->end_ns, call->start_ns);
+        w->host_ns += ns_between(before->end_ns, call->start_ns);
         w->host_calls++;
         if (before->woken_by)
             return op_find(w->path, before->woken_by);
-        w->driver_ns += between(before->start_ns, before->end_ns);
+        w->driver_ns += ns_between(before->start_ns, before->end_ns);
         w->driver_calls++;
         call = before;
     }
@@ -122,7 +122,7 @@ static const struct simulation_op *walk_peer(struct walk *w,
     const struct simulation_op *before = op_find(w->path, op->done.before_tag);
     const struct simulation_op *event = op_find(w->path, op->done.event_tag);
 
-    w->peers_ns += between(op->done.ready_ns, op->done.start_ns);
+    w->peers_ns += ns_between(op->done.ready_ns, op->done.start_ns);
     w->meets++;
     if (!before || (event && event->done.end_ns > before->done.end_ns))
         before = event;
@@ -138,7 +138,7 @@ static const struct simulation_op *walk_back(struct walk *w,
         const struct simulation_call *call = call_find(w->path, op->call);
         if (!call)
             return NULL;
-        w->driver_ns += between(call->start_ns, d->called_ns);
+        w->driver_ns += ns_between(call->start_ns, d->called_ns);
         w->driver_calls++;
         return walk_host(w, call);
     }
@@ -146,7 +146,7 @@ static const struct simulation_op *walk_back(struct walk *w,
         return walk_peer(w, op);
     const struct simulation_op *before = op_find(w->path, d->cause_tag);
     if (before) {
-        w->gap_ns += between(before->done.end_ns, d->start_ns);
+        w->gap_ns += ns_between(before->done.end_ns, d->start_ns);
         w->gaps++;
     }
     return before;

@@ -2,7 +2,7 @@
 #include "memsim/time/truth_blocks.h"
 
 /* Whether event I of S is a block that the next event takes back. */
-static bool passes(const struct truth_side *s, size_t i)
+static bool block_passes(const struct truth_side *s, size_t i)
 {
     return i + 1 < s->event_count && !s->events[i].is_free &&
            s->events[i + 1].is_free &&
@@ -10,8 +10,8 @@ static bool passes(const struct truth_side *s, size_t i)
 }
 
 /* Whether event I of A and J of B are equal, or both sides end there. */
-static bool same(const struct truth_side *a, size_t i,
-                 const struct truth_side *b, size_t j)
+static bool same_block(const struct truth_side *a, size_t i,
+                       const struct truth_side *b, size_t j)
 {
     if (i >= a->event_count || j >= b->event_count)
         return i >= a->event_count && j >= b->event_count;
@@ -28,10 +28,11 @@ static bool same(const struct truth_side *a, size_t i,
 static bool is_alone(const struct truth_side *a, size_t i,
                      const struct truth_side *b, size_t j)
 {
-    if (same(a, i, b, j) || (passes(b, j) && same(a, i + 2, b, j + 2)))
+    if (same_block(a, i, b, j) ||
+        (block_passes(b, j) && same_block(a, i + 2, b, j + 2)))
         return false;
-    for (; passes(a, i); i += 2)
-        if (same(a, i + 2, b, j))
+    for (; block_passes(a, i); i += 2)
+        if (same_block(a, i + 2, b, j))
             return true;
     return false;
 }

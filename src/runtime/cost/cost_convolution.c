@@ -101,7 +101,7 @@ static bool is_half(const struct work *work)
     return work->type == WORK_FP16 || work->type == WORK_BF16;
 }
 
-static double peak(const struct cost_gpu *gpu, enum work_type type)
+static double peak_rate(const struct cost_gpu *gpu, enum work_type type)
 {
     return 1e3 * fmax(gpu->tflops[type] > 0 ? gpu->tflops[type]
                                             : gpu->tflops[WORK_FP32],
@@ -126,7 +126,7 @@ static double line_ns(const struct cost_gpu *gpu, const struct work *work,
     double share = is_half(work) ? line->half : line->tf32;
     double bytes = work->read_bytes + work->written_bytes;
 
-    return fmax(flops / (share * peak(gpu, work->type)),
+    return fmax(flops / (share * peak_rate(gpu, work->type)),
                 memory_ns(gpu, bytes, line->memory));
 }
 
@@ -181,7 +181,7 @@ static double depthwise_ns(const struct cost_gpu *gpu, const struct work *work)
     double bytes = work->read_bytes + work->written_bytes;
 
     return line->floor_ns +
-           fmax(work->flops / (line->half * peak(gpu, WORK_FP32)),
+           fmax(work->flops / (line->half * peak_rate(gpu, WORK_FP32)),
                 memory_ns(gpu, bytes, line->memory));
 }
 
@@ -196,7 +196,7 @@ static double grouped_ns(const struct cost_gpu *gpu, const struct work *work)
 
     if (work->family == WORK_CONVOLUTION_WGRAD)
         return dense[pass_of(work)].floor_ns +
-               work->flops / (GROUP_FILTER * peak(gpu, work->type));
+               work->flops / (GROUP_FILTER * peak_rate(gpu, work->type));
     return waves * depth *
            fmax(groups * group_depth[pass_of(work)].beside_ns,
                 group_depth[pass_of(work)].alone_ns);

@@ -68,8 +68,8 @@ static void add_tiles(struct list *list, const struct cost_gpu *gpu,
 }
 
 /* What whole tiles in whole waves compute, over the M x N x BATCH asked for. */
-static double waste(const struct cost_gpu *gpu, double m, double n,
-                    double batch, double tile_m, double tile_n)
+static double tile_waste(const struct cost_gpu *gpu, double m, double n,
+                         double batch, double tile_m, double tile_n)
 {
     double tiles = tiles_of(m, tile_m) * tiles_of(n, tile_n) * batch;
 
@@ -102,10 +102,10 @@ static void gemm_features(struct list *list, const struct cost_gpu *gpu,
     value_add(list, alignment_of(g->n));
     value_add(list, alignment_of(g->k));
     value_add(list, g->transpose_a + 2 * g->transpose_b);
-    add_log(list, waste(gpu, m, n, batch, 128, 128));
-    add_log(list, fmin(waste(gpu, m, n, batch, 256, 128),
-                       waste(gpu, m, n, batch, 128, 256)));
-    add_log(list, waste(gpu, m, n, batch, 64, 64));
+    add_log(list, tile_waste(gpu, m, n, batch, 128, 128));
+    add_log(list, fmin(tile_waste(gpu, m, n, batch, 256, 128),
+                       tile_waste(gpu, m, n, batch, 128, 256)));
+    add_log(list, tile_waste(gpu, m, n, batch, 64, 64));
 }
 
 /* How many query heads that share keys the kernel packs into one tile: flash
@@ -281,7 +281,7 @@ unsigned cost_features(const struct cost_gpu *gpu, const struct work *work,
 }
 
 /* One step of a 64-bit hash: FNV's multiplication over words, then mixed. */
-static uint64_t mix(uint64_t hash, uint64_t word)
+static uint64_t mix_word(uint64_t hash, uint64_t word)
 {
     hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
     return hash ^ hash >> 32;
@@ -338,10 +338,10 @@ unsigned cost_shape_words(const struct work *work,
 uint64_t cost_words_key(enum work_family family, enum work_type type,
                         const uint64_t *words, unsigned count)
 {
-    uint64_t hash = mix(mix(0, family), type);
+    uint64_t hash = mix_word(mix_word(0, family), type);
 
     for (unsigned i = 0; i < count; i++)
-        hash = mix(hash, words[i]);
+        hash = mix_word(hash, words[i]);
     return hash ? hash : 1;
 }
 

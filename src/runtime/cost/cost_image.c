@@ -9,7 +9,7 @@
 #define BAND_MAX 100.0
 #define WEIGHT_MAX 1e12
 
-static const void *part(const struct cost_image *image, uint32_t at)
+static const void *image_part(const struct cost_image *image, uint32_t at)
 {
     return (const char *)image + at;
 }
@@ -46,12 +46,12 @@ static const char *check_model(const struct cost_image *image,
         return "a model's weight is negative or too large";
     if (!lies_within(image, m->at, m->bytes))
         return "a model lies outside the image";
-    return check_state(m, part(image, m->at));
+    return check_state(m, image_part(image, m->at));
 }
 
 static const char *check_table(const struct cost_image *image)
 {
-    const struct cost_entry *table = part(image, image->table_at);
+    const struct cost_entry *table = image_part(image, image->table_at);
     uint32_t used = 0;
 
     if (image->table_slots & (image->table_slots - 1))
@@ -80,7 +80,7 @@ const char *cost_image_check(const struct cost_image *image, size_t size)
                      (uint64_t)image->model_count * sizeof(struct cost_model)))
         return "the models lie outside the image";
 
-    const struct cost_model *models = part(image, image->models_at);
+    const struct cost_model *models = image_part(image, image->models_at);
     for (uint32_t i = 0; i < image->model_count; i++) {
         const char *wrong = check_model(image, &models[i]);
 
@@ -99,7 +99,7 @@ static bool model_answers(const struct cost_model *m, const struct work *work)
 const struct cost_model *cost_image_model(const struct cost_image *image,
                                           const struct work *work)
 {
-    const struct cost_model *models = part(image, image->models_at);
+    const struct cost_model *models = image_part(image, image->models_at);
 
     for (uint32_t i = 0; i < image->model_count; i++)
         if (model_answers(&models[i], work))
@@ -111,7 +111,7 @@ const struct cost_model *cost_image_blend(const struct cost_image *image,
                                           const struct cost_model *m,
                                           const struct work *work)
 {
-    const struct cost_model *models = part(image, image->models_at);
+    const struct cost_model *models = image_part(image, image->models_at);
     const struct cost_model *end = models + image->model_count;
 
     if (!(m->weight > 0))
@@ -149,7 +149,7 @@ uint64_t cost_name_key(uint64_t name)
 int cost_image_find_key(const struct cost_image *image, uint64_t key,
                         double *ns)
 {
-    const struct cost_entry *table = part(image, image->table_at);
+    const struct cost_entry *table = image_part(image, image->table_at);
     uint32_t mask = image->table_slots - 1;
 
     if (!image->table_slots || !key)

@@ -135,7 +135,7 @@ static enum work_type type_on(const struct cost_gpu *gpu,
     return none ? WORK_FP32 : work->type;
 }
 
-static double widened(double factor)
+static double widen_factor(double factor)
 {
     return cost_bands_join(fmax(factor, 1), MADE_UP_BAND);
 }
@@ -162,8 +162,8 @@ void cost_recurrent_price(const struct cost_image *image,
     double ns = fmin(sum.ns, MAX_NS);
     *answer = (struct cost_answer){
         .ns = (uint64_t)ns,
-        .low_ns = (uint64_t)(ns / widened(sum.ns / sum.low)),
-        .high_ns = (uint64_t)fmin(ns * widened(sum.high / sum.ns), MAX_NS),
+        .low_ns = (uint64_t)(ns / widen_factor(sum.ns / sum.low)),
+        .high_ns = (uint64_t)fmin(ns * widen_factor(sum.high / sum.ns), MAX_NS),
         .basis = sum.basis,
     };
 }

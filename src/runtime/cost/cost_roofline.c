@@ -22,7 +22,7 @@ static double pcie_lane_gbps(uint32_t generation)
 }
 
 /* Tensor cores at the clock that the power limit leaves them. */
-static double loaded(const struct gpu *gpu, double tflops)
+static double loaded_rate(const struct gpu *gpu, double tflops)
 {
     return tflops * (gpu->load_ratio > 0 ? gpu->load_ratio : 1);
 }
@@ -34,14 +34,14 @@ void cost_gpu_set(const struct gpu *gpu, struct cost_gpu *limits)
         .tflops =
             {
                 [WORK_FP32] = gpu->fp32_tflops,
-                [WORK_TF32] = loaded(gpu, gpu->tf32_tflops),
-                [WORK_FP16] = loaded(gpu, gpu->fp16_tflops),
-                [WORK_BF16] = loaded(gpu, gpu->bf16_tflops),
+                [WORK_TF32] = loaded_rate(gpu, gpu->tf32_tflops),
+                [WORK_FP16] = loaded_rate(gpu, gpu->fp16_tflops),
+                [WORK_BF16] = loaded_rate(gpu, gpu->bf16_tflops),
                 [WORK_FP64] = fmax(gpu->fp64_tflops, gpu->fp64_tensor_tflops),
-                [WORK_FP8] = loaded(gpu, gpu->fp8_tflops),
-                [WORK_INT8] = loaded(gpu, gpu->int8_tops),
+                [WORK_FP8] = loaded_rate(gpu, gpu->fp8_tflops),
+                [WORK_INT8] = loaded_rate(gpu, gpu->int8_tops),
                 [WORK_INTEGER] = gpu->fp32_tflops / 2,
-                [WORK_FP4] = loaded(gpu, gpu->fp4_tflops),
+                [WORK_FP4] = loaded_rate(gpu, gpu->fp4_tflops),
             },
         .l2_bytes = (double)gpu->l2_bytes,
         .pcie_gbps = pcie_lane_gbps(gpu->pcie_generation) * gpu->pcie_lanes,
@@ -174,7 +174,7 @@ static double line_moved_ns(const struct cost_roofline *line,
  * in mli/transformers-benchmarks on an RTX 4090. */
 #define ABOVE_BOOST 1.15
 
-static double headroom(const struct cost_gpu *gpu)
+static double power_headroom(const struct cost_gpu *gpu)
 {
     return gpu->capability % 10 || gpu->capability >= 120 ? ABOVE_BOOST : 1;
 }
@@ -182,7 +182,7 @@ static double headroom(const struct cost_gpu *gpu)
 double cost_bound_ns(const struct cost_gpu *gpu, const struct work *work)
 {
     double arithmetic =
-        compute_ns(gpu, computed_type(work), work->flops) / headroom(gpu);
+        compute_ns(gpu, computed_type(work), work->flops) / power_headroom(gpu);
     double memory =
         memory_bytes(work) > gpu->l2_bytes ? moved_ns(gpu, work) : 0;
 

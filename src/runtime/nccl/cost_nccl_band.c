@@ -57,8 +57,8 @@ static double with_own(double own, double public_first, double spread)
 }
 
 /* The curve whose node count is nearest to NODES. */
-static const struct fit_curve *nearest(const struct fit_family *f,
-                                       uint32_t nodes)
+static const struct fit_curve *nearest_curve(const struct fit_family *f,
+                                             uint32_t nodes)
 {
     const struct fit_curve *best = &f->curves[0];
 
@@ -120,7 +120,7 @@ void cost_nccl_band(const struct fit_family *family,
     double squares = 0;
 
     if (family) {
-        const struct fit_curve *c = nearest(family, query->nodes);
+        const struct fit_curve *c = nearest_curve(family, query->nodes);
         double size = size_spread(family, c, query, answer->flags);
         double nodes = nodes_spread(family, c, query, answer->flags);
 

@@ -157,8 +157,8 @@ static double steps_of(double nodes, double gpus)
 
 /* C with t->gpus in each of its nodes. The least time changes as NCCL's
  * latencies do; what is between it and the bytes' own time are steps. */
-static double at(const struct around *a, const struct fit_curve *c,
-                 const struct target *t, double bytes)
+static double curve_at(const struct around *a, const struct fit_curve *c,
+                       const struct target *t, double bytes)
 {
     double us = size_us(a, c, bytes, t->in_place), n = c->nodes;
 
@@ -191,8 +191,8 @@ static double ring_us(const struct around *a, const struct fit_curve *c,
     double from = c->nodes * t->gpus, to = t->nodes * t->gpus;
 
     if (from < 2)
-        return at(a, c, t, t->bytes);
-    return at(a, c, t, t->bytes * from / to) * (to - 1) / (from - 1);
+        return curve_at(a, c, t, t->bytes);
+    return curve_at(a, c, t, t->bytes * from / to) * (to - 1) / (from - 1);
 }
 
 /* Of US the part that the bytes take at the curve's best rate. */
@@ -202,7 +202,7 @@ static double moved_us(const struct around *a, const struct fit_curve *c,
     struct target largest = *t;
 
     largest.bytes = c->bytes_max;
-    return t->bytes * at(a, c, &largest, largest.bytes) / largest.bytes;
+    return t->bytes * curve_at(a, c, &largest, largest.bytes) / largest.bytes;
 }
 
 /* The same bytes on T's nodes: each rank's part grows as (P - 1) / P. */
@@ -233,7 +233,7 @@ static double carry_all_reduce(const struct around *a,
                                const struct fit_curve *c,
                                const struct target *t)
 {
-    double us = at(a, c, t, t->bytes);
+    double us = curve_at(a, c, t, t->bytes);
     double tree = us * depth_of(a, t->nodes, t->gpus) /
                   depth_of(a, c->nodes, t->gpus);
     double ring = ring_us(a, c, t);
@@ -270,9 +270,9 @@ static double hops_us(const struct around *a, const struct fit_curve *c,
     double from = c->nodes * t->gpus, to = t->nodes * t->gpus;
 
     if (from < 2)
-        return at(a, c, t, t->bytes);
-    double step = at(a, c, t, t->bytes * from / to);
-    double small = at(a, c, t, fmin(c->bytes_min, LATENCY_BYTES));
+        return curve_at(a, c, t, t->bytes);
+    double step = curve_at(a, c, t, t->bytes * from / to);
+    double small = curve_at(a, c, t, fmin(c->bytes_min, LATENCY_BYTES));
     double least = fmin(small, step);
     return latency_there_us(a, c, t, least) +
            (step - least) * (to - 1) / (from - 1);
@@ -287,7 +287,8 @@ static double carry_ring(const struct around *a, const struct fit_curve *c,
 
     if (t->gpus > 1 || t->nodes < c->nodes)
         return ring;
-    double us = at(a, c, t, t->bytes), moved = fmin(moved_us(a, c, t), us);
+    double us = curve_at(a, c, t, t->bytes),
+           moved = fmin(moved_us(a, c, t), us);
     double growth = cost_tuning_latency_us(a->coll, t->nodes, t->gpus) /
                     cost_tuning_latency_us(a->coll, c->nodes, t->gpus);
     return fmin(ring, moved_there_us(a, c, t) + (us - moved) * growth);
@@ -302,8 +303,8 @@ static double carry_chain(const struct around *a, const struct fit_curve *c,
     struct target small = *t;
 
     small.bytes = fmin(c->bytes_min, t->bytes);
-    double us = at(a, c, t, t->bytes);
-    double least = fmin(at(a, c, t, small.bytes), us);
+    double us = curve_at(a, c, t, t->bytes);
+    double least = fmin(curve_at(a, c, t, small.bytes), us);
     double ring = ring_us(a, c, t) - ring_us(a, c, &small);
     double tree = (us - least) * depth_of(a, t->nodes, t->gpus) /
                   depth_of(a, c->nodes, t->gpus);
@@ -313,7 +314,7 @@ static double carry_chain(const struct around *a, const struct fit_curve *c,
 }
 
 /* Of N equal parts those that go elsewhere. */
-static double leaving(double n)
+static double share_leaving(double n)
 {
     return n > 1 ? (n - 1) / n : 1;
 }
@@ -325,13 +326,13 @@ static double carry_exchange(const struct around *a, const struct fit_curve *c,
 {
     double from = c->nodes * t->gpus, to = t->nodes * t->gpus;
     double message = t->bytes * from / to;
-    double us = at(a, c, t, message);
+    double us = curve_at(a, c, t, message);
     struct target part = *t;
 
     part.bytes = message;
     double moved = fmin(moved_us(a, c, &part), us);
     double rest = us - moved, base = fmin(BASE_US, rest);
-    double parts = leaving(t->nodes) / leaving(c->nodes);
+    double parts = share_leaving(t->nodes) / share_leaving(c->nodes);
     if (from < 2)
         return us;
     return base + (rest - base) * (to - 1) / (from - 1) +
@@ -344,12 +345,12 @@ static double carry_exchange(const struct around *a, const struct fit_curve *c,
 static double carry_neighbour(const struct around *a, const struct fit_curve *c,
                               const struct target *t)
 {
-    double us = at(a, c, t, t->bytes), growth = 1;
+    double us = curve_at(a, c, t, t->bytes), growth = 1;
 
     if (t->nodes < c->nodes || !a->before)
         return us;
     double doublings = log2((double)c->nodes / a->before->nodes);
-    growth = pow(us / at(a, a->before, t, t->bytes), 1 / doublings);
+    growth = pow(us / curve_at(a, a->before, t, t->bytes), 1 / doublings);
     growth = fmin(fmax(growth, 1), 2);
     return us * pow(growth, 1 - exp2(-log2(t->nodes / c->nodes)));
 }
@@ -360,7 +361,7 @@ static double carry_neighbour(const struct around *a, const struct fit_curve *c,
 static double carry_in_rack(const struct around *a, const struct fit_curve *c,
                             const struct target *t)
 {
-    double us = at(a, c, t, t->bytes);
+    double us = curve_at(a, c, t, t->bytes);
     double from = c->nodes * t->gpus, to = t->nodes * t->gpus;
 
     if (a->coll == FIT_ALL_REDUCE || from < 2)
@@ -408,14 +409,14 @@ static carry_rule *const rules[FIT_COLL_COUNT] = {
     [FIT_SCATTER] = carry_exchange,
 };
 
-static double carry(const struct around *a, const struct fit_curve *c,
-                    const struct target *t)
+static double carry_curve(const struct around *a, const struct fit_curve *c,
+                          const struct target *t)
 {
     enum side from = side_of(a, c->nodes, t->gpus);
     enum side to = side_of(a, t->nodes, t->gpus);
 
     if (c->nodes == t->nodes)
-        return at(a, c, t, t->bytes);
+        return curve_at(a, c, t, t->bytes);
     if (to == SIDE_NETWORK && from != SIDE_NETWORK && a->machine->rack_gpus)
         return carry_out_of_rack(a, c, t);
     if (to == SIDE_RACK && from != SIDE_NETWORK)
@@ -428,7 +429,7 @@ static double carry(const struct around *a, const struct fit_curve *c,
 /* --- between two counts --------------------------------------------------- */
 
 /* 0 at the lower count, 1 at the upper one. */
-static double position(const struct around *a, const struct target *t)
+static double target_position(const struct around *a, const struct target *t)
 {
     return log2(t->nodes / a->low->nodes) /
            log2((double)a->high->nodes / a->low->nodes);
@@ -439,13 +440,13 @@ static double position(const struct around *a, const struct target *t)
  * job. Two samples of a point differ by 1.35 at most (series_clean.c). */
 #define AGREE 1.35
 
-static double between(const struct around *a, const struct target *t)
+static double target_between(const struct around *a, const struct target *t)
 {
-    double low = carry(a, a->low, t), high = carry(a, a->high, t);
+    double low = carry_curve(a, a->low, t), high = carry_curve(a, a->high, t);
     double weight = 0.5;
 
     if (!is_ring(a->coll))
-        return low * pow(high / low, position(a, t));
+        return low * pow(high / low, target_position(a, t));
     double off = fmax(log(high / low), 0) / log(AGREE);
     weight *= exp(-off * off);
     return low * pow(high / low, weight);
@@ -505,11 +506,11 @@ double cost_nccl_curves_us(const struct fit *fit,
     if (side_of(&a, near->nodes, t.gpus) != side_of(&a, t.nodes, t.gpus))
         *flags |= COST_NCCL_OTHER_LINKS;
     if (near->nodes == q->nodes)
-        return at(&a, near, &t, q->bytes);
+        return curve_at(&a, near, &t, q->bytes);
     if (a.low && a.high) {
         *flags |= COST_NCCL_BETWEEN;
-        return between(&a, &t);
+        return target_between(&a, &t);
     }
     *flags |= COST_NCCL_BEYOND;
-    return carry(&a, near, &t);
+    return carry_curve(&a, near, &t);
 }

@@ -95,8 +95,8 @@ static double ring_latency(enum fit_coll coll, double nodes, double gpus,
            passes * ((nodes * gpus - 1 - net_steps) * link + net_steps * net);
 }
 
-static double latency(enum fit_coll coll, double nodes, double gpus,
-                      enum cost_algo algo, int protocol)
+static double step_latency(enum fit_coll coll, double nodes, double gpus,
+                           enum cost_algo algo, int protocol)
 {
     const struct latencies *l = &latencies[algo];
     double link = l->link[protocol], net = l->net[protocol];
@@ -175,7 +175,7 @@ static double algo_us(const struct cost_tuning *t, enum cost_algo algo)
 
         if (!has_protocol(algo, protocol) || !(gbps > 0))
             continue;
-        double us = latency(t->coll, t->nodes, t->gpus, algo, protocol) +
+        double us = step_latency(t->coll, t->nodes, t->gpus, algo, protocol) +
                     bus_bytes / (1e3 * gbps);
         if (best < 0 || us < best)
             best = us;
@@ -201,12 +201,13 @@ double cost_tuning_us(const struct cost_tuning *t, enum cost_algo algo)
 double cost_tuning_latency_us(enum fit_coll coll, double nodes, double gpus)
 {
     double ranks = nodes * gpus;
-    double ring = latency(coll, nodes, gpus, COST_ALGO_RING, LL);
+    double ring = step_latency(coll, nodes, gpus, COST_ALGO_RING, LL);
 
     if (coll == FIT_ALL_REDUCE)
-        return fmin(ring, latency(coll, nodes, gpus, COST_ALGO_TREE, LL));
+        return fmin(ring, step_latency(coll, nodes, gpus, COST_ALGO_TREE, LL));
     if (is_gather(coll) && nodes > 1 && gpus <= 1)
-        return fmin(ring, latency(coll, nodes, gpus, COST_ALGO_PAT, SIMPLE));
+        return fmin(ring,
+                    step_latency(coll, nodes, gpus, COST_ALGO_PAT, SIMPLE));
     if (is_tuned(coll))
         return ring;
     if (coll == FIT_SENDRECV)

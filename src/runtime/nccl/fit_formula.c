@@ -50,7 +50,8 @@ static struct fit_shares published_broadcast(double s, double n, double g)
 /* A ring over P ranks with N of its edges between nodes moves (P - 1) / P of
  * the buffer through every edge at once: the slower kind sets the pace. The
  * level of that kind is charged; on one node there is only the other. */
-static struct fit_shares ring(double passes, double s, double n, double g)
+static struct fit_shares ring_shares(double passes, double s, double n,
+                                     double g)
 {
     double ranks = n * g, bytes = passes * (ranks - 1) / ranks * s;
 
@@ -66,7 +67,7 @@ static struct fit_shares ring(double passes, double s, double n, double g)
  * ring. */
 static struct fit_shares corrected_all_reduce(double s, double n, double g)
 {
-    struct fit_shares shares = ring(2, s, n, g);
+    struct fit_shares shares = ring_shares(2, s, n, g);
 
     shares.intra_steps = g - 1;
     shares.inter_steps = tree_depth(n);
@@ -75,7 +76,7 @@ static struct fit_shares corrected_all_reduce(double s, double n, double g)
 
 static struct fit_shares corrected_gather(double s, double n, double g)
 {
-    return ring(1, s, n, g);
+    return ring_shares(1, s, n, g);
 }
 
 /* Pipelined along a chain: the whole buffer through the slowest edge once. */
@@ -92,7 +93,7 @@ static struct fit_shares corrected_broadcast(double s, double n, double g)
 /* Every rank keeps 1 / P; of what it sends, (N - 1) G of P - 1 parts leave the
  * node, through a network that its G ranks share. The same bytes pass through
  * the links of gather's and scatter's one root. */
-static struct fit_shares exchange(double s, double n, double g)
+static struct fit_shares exchange_shares(double s, double n, double g)
 {
     double ranks = n * g;
 
@@ -106,7 +107,7 @@ static struct fit_shares exchange(double s, double n, double g)
 
 /* Each rank sends to the next: with several nodes the slowest edge crosses,
  * through the adapter of one of the node's GPUs. */
-static struct fit_shares neighbour(double s, double n, double g)
+static struct fit_shares neighbour_shares(double s, double n, double g)
 {
     return (struct fit_shares){
         .intra_bytes = n > 1 ? 0 : s,
@@ -124,10 +125,10 @@ static shares_of *const formulas[FIT_FORMULA_COUNT][FIT_COLL_COUNT] = {
             [FIT_REDUCE_SCATTER] = corrected_gather,
             [FIT_BROADCAST] = corrected_broadcast,
             [FIT_REDUCE] = corrected_broadcast,
-            [FIT_ALLTOALL] = exchange,
-            [FIT_SENDRECV] = neighbour,
-            [FIT_GATHER] = exchange,
-            [FIT_SCATTER] = exchange,
+            [FIT_ALLTOALL] = exchange_shares,
+            [FIT_SENDRECV] = neighbour_shares,
+            [FIT_GATHER] = exchange_shares,
+            [FIT_SCATTER] = exchange_shares,
         },
     [FIT_PUBLISHED] =
         {
@@ -136,10 +137,10 @@ static shares_of *const formulas[FIT_FORMULA_COUNT][FIT_COLL_COUNT] = {
             [FIT_REDUCE_SCATTER] = published_gather,
             [FIT_BROADCAST] = published_broadcast,
             [FIT_REDUCE] = published_broadcast,
-            [FIT_ALLTOALL] = exchange,
-            [FIT_SENDRECV] = neighbour,
-            [FIT_GATHER] = exchange,
-            [FIT_SCATTER] = exchange,
+            [FIT_ALLTOALL] = exchange_shares,
+            [FIT_SENDRECV] = neighbour_shares,
+            [FIT_GATHER] = exchange_shares,
+            [FIT_SCATTER] = exchange_shares,
         },
 };
 

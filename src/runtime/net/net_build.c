@@ -71,14 +71,15 @@ static void fat_name(const struct net_plan *p, uint32_t s, char *name,
 
 /* --- leaves and spines ---------------------------------------------------- */
 
-static uint32_t rails(const struct net_plan *p)
+static uint32_t count_rails(const struct net_plan *p)
 {
     return p->pattern == NET_RAIL ? p->adapters : 1;
 }
 
-static uint32_t leaves(const struct net_plan *p)
+static uint32_t count_leaves(const struct net_plan *p)
 {
-    return (p->nodes + p->nodes_per_leaf - 1) / p->nodes_per_leaf * rails(p);
+    return (p->nodes + p->nodes_per_leaf - 1) / p->nodes_per_leaf *
+           count_rails(p);
 }
 
 static uint64_t leaf_nodes(const struct net_plan *p)
@@ -88,37 +89,39 @@ static uint64_t leaf_nodes(const struct net_plan *p)
 
 static uint64_t leaf_links(const struct net_plan *p)
 {
-    return 2 * (uint64_t)leaves(p) * p->spines;
+    return 2 * (uint64_t)count_leaves(p) * p->spines;
 }
 
 static uint32_t leaf_switches(const struct net_plan *p)
 {
-    return leaves(p) + p->spines;
+    return count_leaves(p) + p->spines;
 }
 
 /* A leaf's up links carry what its adapters do, or less. */
 static void leaf_join(const struct net_plan *p, struct builder *b)
 {
-    double down = p->adapter_gbps * p->nodes_per_leaf * p->adapters / rails(p);
+    double down =
+        p->adapter_gbps * p->nodes_per_leaf * p->adapters / count_rails(p);
 
-    for (uint32_t leaf = 0; leaf < leaves(p); leaf++)
+    for (uint32_t leaf = 0; leaf < count_leaves(p); leaf++)
         for (uint32_t spine = 0; spine < p->spines; spine++)
-            nodes_join(b, leaf, leaves(p) + spine,
+            nodes_join(b, leaf, count_leaves(p) + spine,
                        down / p->oversubscription / p->spines);
 }
 
 static uint32_t leaf_at(const struct net_plan *p, uint32_t node, uint32_t rail)
 {
-    return node / p->nodes_per_leaf * rails(p) + rail % rails(p);
+    return node / p->nodes_per_leaf * count_rails(p) + rail % count_rails(p);
 }
 
 static void leaf_name(const struct net_plan *p, uint32_t s, char *name,
                       uint32_t size)
 {
-    if (s >= leaves(p))
-        snprintf(name, size, "spine%u", s - leaves(p));
+    if (s >= count_leaves(p))
+        snprintf(name, size, "spine%u", s - count_leaves(p));
     else if (p->pattern == NET_RAIL)
-        snprintf(name, size, "leaf%u.%u", s / rails(p), s % rails(p));
+        snprintf(name, size, "leaf%u.%u", s / count_rails(p),
+                 s % count_rails(p));
     else
         snprintf(name, size, "leaf%u", s);
 }

@@ -85,8 +85,8 @@ static double next_gbps(const struct net_graph *g, const uint16_t *far,
 }
 
 /* Hands on what is at S to the links that lead nearer, by their capacity. */
-static void spread(const struct net_graph *g, const uint16_t *far, uint32_t to,
-                   uint32_t s, double *amount, double *loads)
+static void spread_flow(const struct net_graph *g, const uint16_t *far,
+                        uint32_t to, uint32_t s, double *amount, double *loads)
 {
     uint32_t via = given_via(g, s, to);
     double sum = next_gbps(g, far, s, via);
@@ -100,7 +100,7 @@ static void spread(const struct net_graph *g, const uint16_t *far, uint32_t to,
     amount[s] = 0;
 }
 
-static uint32_t mix(uint32_t h)
+static uint32_t mix_hash(uint32_t h)
 {
     h = (h ^ (h >> 16)) * UINT32_C(0x7feb352d);
     h = (h ^ (h >> 15)) * UINT32_C(0x846ca68b);
@@ -108,8 +108,8 @@ static uint32_t mix(uint32_t h)
 }
 
 /* One of the links that lead nearer, by HASH and the capacities. */
-static uint32_t choose(const struct net_graph *g, const uint16_t *far,
-                       uint32_t to, uint32_t s, uint32_t hash)
+static uint32_t choose_edge(const struct net_graph *g, const uint16_t *far,
+                            uint32_t to, uint32_t s, uint32_t hash)
 {
     uint32_t via = given_via(g, s, to), last = NET_NONE;
     double at = next_gbps(g, far, s, via) * (hash / 4294967296.0);
@@ -126,15 +126,16 @@ static uint32_t choose(const struct net_graph *g, const uint16_t *far,
 }
 
 /* The whole of flow F takes one way. */
-static void walk(const struct net_graph *g, uint32_t to, const uint16_t *far,
-                 const struct net_flow *f, double *loads)
+static void walk_route(const struct net_graph *g, uint32_t to,
+                       const uint16_t *far, const struct net_flow *f,
+                       double *loads)
 {
-    uint32_t hash = mix(f->from * UINT32_C(2654435761) + f->to);
+    uint32_t hash = mix_hash(f->from * UINT32_C(2654435761) + f->to);
     uint32_t steps = 0;
 
     for (uint32_t s = g->adapter_at[f->from]; s != to && steps < g->switches;
          steps++) {
-        uint32_t i = choose(g, far, to, s, mix(hash + s));
+        uint32_t i = choose_edge(g, far, to, s, mix_hash(hash + s));
         if (i == NET_NONE)
             return;
         loads[i] += f->weight;
@@ -151,12 +152,12 @@ void net_route(const struct net_graph *g, const struct net_ways *ways,
         loads[g->links + 2 * f->from] += f->weight;
         loads[g->links + 2 * f->to + 1] += f->weight;
         if (g->hash)
-            walk(g, ways->to, ways->far, f, loads);
+            walk_route(g, ways->to, ways->far, f, loads);
         else
             amount[g->adapter_at[f->from]] += f->weight;
     }
     for (uint32_t i = ways->reached; !g->hash && i-- > 1;)
         if (amount[ways->queue[i]] > 0)
-            spread(g, ways->far, ways->to, ways->queue[i], amount, loads);
+            spread_flow(g, ways->far, ways->to, ways->queue[i], amount, loads);
     amount[ways->to] = 0;
 }

@@ -28,7 +28,7 @@ static double weight_of(const struct net_shares *s, const struct net_row *r,
     return 0;
 }
 
-static bool counts(const struct net_row *r, bool edges_alone)
+static bool row_counts(const struct net_row *r, bool edges_alone)
 {
     return r->edge || !edges_alone;
 }
@@ -41,7 +41,7 @@ static double next_level(const struct net_shares *s, bool edges_alone,
     double level = INFINITY;
 
     for (uint32_t i = 0; i < s->row_count; i++) {
-        at->sum[i] = counts(&s->rows[i], edges_alone)
+        at->sum[i] = row_counts(&s->rows[i], edges_alone)
                          ? row_sum(s, &s->rows[i], at->active)
                          : 0;
         if (at->sum[i] > 0)
@@ -78,9 +78,9 @@ static void user_fix(const struct net_shares *s, const struct net_user *user,
 #define FIXING (-2) /* this round fixes it */
 
 /* One round: the level rises until some users are fixed; says how many. */
-static uint32_t fill(const struct net_shares *s, bool edges_alone,
-                     struct net_user *users, uint32_t count,
-                     const struct net_scratch *at)
+static uint32_t fill_shares(const struct net_shares *s, bool edges_alone,
+                            struct net_user *users, uint32_t count,
+                            const struct net_scratch *at)
 {
     double level = next_level(s, edges_alone, users, count, at);
     uint32_t fixed = 0;
@@ -111,7 +111,7 @@ static bool all_have_most(const struct net_shares *s, bool edges_alone,
         at->active[users[i].pattern] += users[i].most_gbps;
     }
     for (uint32_t i = 0; i < s->row_count; i++)
-        if (counts(&s->rows[i], edges_alone) &&
+        if (row_counts(&s->rows[i], edges_alone) &&
             row_sum(s, &s->rows[i], at->active) > s->rows[i].gbps)
             return false;
     return true;
@@ -134,5 +134,5 @@ void net_share(const struct net_shares *s, bool edges_alone,
         scratch->active[users[i].pattern]++;
     }
     while (open)
-        open -= fill(s, edges_alone, users, count, scratch);
+        open -= fill_shares(s, edges_alone, users, count, scratch);
 }

@@ -82,7 +82,7 @@ uint64_t sim_call_ns(enum op_kind kind)
     return kind < OP_KINDS ? calls[kind] : 0;
 }
 
-static uint32_t part(double of, double whole)
+static uint32_t part_of(double of, double whole)
 {
     double part = whole > 0 ? of / whole : 0;
 
@@ -94,8 +94,8 @@ void sim_gpu_set(struct sim_gpu *gpu, uint32_t sm_count, uint32_t channels,
 {
     *gpu = (struct sim_gpu){
         .queue_depth = SIM_QUEUE_DEPTH,
-        .comm_takes = part(channels ? channels : CHANNELS_DEFAULT, sm_count),
-        .copy_takes = part(copy_gbps, memory_gbps),
+        .comm_takes = part_of(channels ? channels : CHANNELS_DEFAULT, sm_count),
+        .copy_takes = part_of(copy_gbps, memory_gbps),
         .comm_loses = 0,
     };
 }

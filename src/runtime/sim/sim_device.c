@@ -131,7 +131,7 @@ static uint32_t compute_capacity(const struct sim_device *d)
     return capacity < CAPACITY_MIN ? CAPACITY_MIN : capacity;
 }
 
-static bool computes(const struct sim_queue *q)
+static bool queue_computes(const struct sim_queue *q)
 {
     return q->state == SIM_RUNNING &&
            queue_at(q, q->head)->engine == SIM_COMPUTE;
@@ -150,7 +150,7 @@ static uint64_t shares_of(const struct sim *s, const struct sim_device *d,
         const struct sim_queue *q = &s->streams[d->active[i]];
         if (q->priority != priority)
             break;
-        if (computes(q))
+        if (queue_computes(q))
             sum += queue_at(q, q->head)->share;
     }
     *last = i;
@@ -166,7 +166,7 @@ static void set_compute_speeds(struct sim *s, struct sim_device *d)
         uint64_t speed =
             sum > capacity ? SIM_WHOLE * capacity / sum : SIM_WHOLE;
         for (uint32_t i = first; sum && i < last; i++)
-            if (computes(&s->streams[d->active[i]]))
+            if (queue_computes(&s->streams[d->active[i]]))
                 s->streams[d->active[i]].speed = (uint32_t)speed;
         capacity -= sum < capacity ? sum : capacity;
     }

@@ -96,7 +96,7 @@ static int queue_put(struct sim *s, uint32_t thread, uint32_t stream,
     return q->tail - q->head == 1 ? device_activate(s, q->device, stream) : 0;
 }
 
-static struct sim_op untimed(void)
+static struct sim_op untimed_op(void)
 {
     return (struct sim_op){
         .dep_stream = SIM_NONE, .event = SIM_NONE, .meet = SIM_NONE};
@@ -106,7 +106,7 @@ static struct sim_op untimed(void)
 static int wait_for_stream(struct sim *s, uint32_t thread, uint32_t stream,
                            uint32_t other)
 {
-    struct sim_op op = untimed();
+    struct sim_op op = untimed_op();
 
     op.dep_stream = other;
     op.dep_sequence = s->streams[other].tail - 1;
@@ -261,7 +261,7 @@ int sim_submit(struct sim *s, uint32_t thread, uint32_t stream,
 
 int sim_record(struct sim *s, uint32_t thread, uint32_t stream, uint32_t event)
 {
-    struct sim_op op = untimed();
+    struct sim_op op = untimed_op();
 
     op.event = event;
     if (sim_waits(s, thread) || queue_order(s, thread, stream))
@@ -279,7 +279,7 @@ int sim_wait_event(struct sim *s, uint32_t thread, uint32_t stream,
                    uint32_t event)
 {
     const struct sim_event_state *e = &s->events[event];
-    struct sim_op op = untimed();
+    struct sim_op op = untimed_op();
 
     if (sim_waits(s, thread) || queue_order(s, thread, stream))
         return -1;

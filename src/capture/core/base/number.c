@@ -83,7 +83,7 @@ long double number_load(enum number_type type, const void *from)
 
 /* Sums and differences of two integers wrap. What is farther out of range, a
  * floating number, is undefined on the device too: here it is 0. */
-static int64_t integer(long double value)
+static int64_t integer_of(long double value)
 {
     if (value >= -0x1p63L && value < 0x1p63L)
         return (int64_t)value;
@@ -102,19 +102,19 @@ void number_store(enum number_type type, void *to, long double value)
 {
     switch (type) {
     case NUMBER_U8:
-        STORE(uint8_t, integer(value));
+        STORE(uint8_t, integer_of(value));
         return;
     case NUMBER_I8:
-        STORE(int8_t, integer(value));
+        STORE(int8_t, integer_of(value));
         return;
     case NUMBER_I16:
-        STORE(int16_t, integer(value));
+        STORE(int16_t, integer_of(value));
         return;
     case NUMBER_I32:
-        STORE(int32_t, integer(value));
+        STORE(int32_t, integer_of(value));
         return;
     case NUMBER_I64:
-        STORE(int64_t, integer(value));
+        STORE(int64_t, integer_of(value));
         return;
     case NUMBER_F16:
         STORE(_Float16, value);

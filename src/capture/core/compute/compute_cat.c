@@ -152,7 +152,7 @@ static void run_cat(const struct compute *c, const struct kernel_launch *launch)
 }
 
 /* The next literal template argument, "Li128E"; -1 where there is none. */
-static int literal(const char **text)
+static int read_literal(const char **text)
 {
     int value = 0;
 
@@ -195,17 +195,17 @@ bool compute_cat_parse(const char *name, struct compute *c)
         text = name_after(name, "EEj");
     if (!text)
         return false;
-    c->form = literal(&text);  /* dimensions */
-    c->count = literal(&text); /* pieces at most */
-    shapes = literal(&text);   /* as many, or one that nothing reads */
+    c->form = read_literal(&text);  /* dimensions */
+    c->count = read_literal(&text); /* pieces at most */
+    shapes = read_literal(&text);   /* as many, or one that nothing reads */
     if (c->form < 1 || c->form > CAT_DIMS || c->count < 1 || shapes < 1)
         return false;
     /* The plain kernel alone takes inputs that are not contiguous. */
     c->is_cast = shapes == c->count && !strstr(name, "_contigI") &&
                  !strstr(name, "_vectorizedI");
     if (strstr(name, "_vectorizedI")) {
-        literal(&text); /* alignment, in bytes */
-        c->layout = literal(&text);
+        read_literal(&text); /* alignment, in bytes */
+        c->layout = read_literal(&text);
         return c->layout > 0;
     }
     return true;

@@ -23,7 +23,7 @@ static long double cross_load(const struct cross *v, int i, uint64_t k,
     return x;
 }
 
-static void cross(const struct cross *v)
+static void write_cross_product(const struct cross *v)
 {
     long double out[3];
     bool known[3] = {true, true, true};
@@ -73,7 +73,7 @@ static void run_cross(const struct compute *c,
         compute_offsets(calculator, 3, i, offsets);
         for (uint32_t k = 0; k < 3; k++)
             v.addresses[k] = compute_u64(launch, 1 + k) + offsets[k] * bytes;
-        cross(&v);
+        write_cross_product(&v);
     }
 }
 

@@ -14,7 +14,7 @@ enum layout {
     LAYOUT_STRIDED, /* (int n, closure of OffsetCalculator, array, functor) */
 };
 
-static uint64_t divisor(long double a, long double b)
+static uint64_t greatest_divisor(long double a, long double b)
 {
     uint64_t x = (uint64_t)llabs((int64_t)a), y = (uint64_t)llabs((int64_t)b);
 
@@ -30,13 +30,13 @@ static uint64_t divisor(long double a, long double b)
 static long double operation_gcd(long double a, long double b, int v)
 {
     (void)v;
-    return divisor(a, b);
+    return greatest_divisor(a, b);
 }
 
 /* Modulo 2^64, as the kernel's. */
 static long double operation_lcm(long double a, long double b, int v)
 {
-    int64_t g = (int64_t)divisor(a, b);
+    int64_t g = (int64_t)greatest_divisor(a, b);
 
     (void)v;
     return g ? llabs((int64_t)((uint64_t)((int64_t)a / g) *

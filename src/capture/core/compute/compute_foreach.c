@@ -152,8 +152,9 @@ static bool scalar_read(const struct compute *c,
 }
 
 /* A float that comes of an unknown one is forgotten: most do. */
-static void element(const struct compute *c, const struct foreach_lists *l,
-                    uint32_t t, uint64_t at, long double s, bool known)
+static void compute_element(const struct compute *c,
+                            const struct foreach_lists *l, uint32_t t,
+                            uint64_t at, long double s, bool known)
 {
     uint32_t bytes = number_bytes(c->types[0]);
     uint64_t to = address_of(l, c->count, t) + at * bytes;
@@ -188,7 +189,7 @@ static void run_operation(const struct compute *c,
         }
         bool known = scalar_read(c, launch, &l, t, &s);
         for (uint64_t i = 0; i < count; i++)
-            element(c, &l, t, i, s, known);
+            compute_element(c, &l, t, i, s, known);
     }
 }
 

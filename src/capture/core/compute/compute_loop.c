@@ -20,7 +20,7 @@ uint64_t loop_last_offset(const struct loop *l, int tensor)
 }
 
 /* The most elements that are worth it: told from each input's first. */
-static uint64_t limit(const struct loop *l)
+static uint64_t loop_limit(const struct loop *l)
 {
     bool floats = number_is_float(l->types[0]);
     long double x;
@@ -50,7 +50,7 @@ static bool is_unequal_all(const struct loop *l)
 
 /* The share of uniform random numbers for which the comparison with s0 is true.
  */
-static double probability(const struct loop *l)
+static double loop_probability(const struct loop *l)
 {
     double below = (double)(l->s[0] < 0 ? 0 : l->s[0] > 1 ? 1 : l->s[0]);
 
@@ -87,7 +87,7 @@ static bool loop_draw(const struct loop *l, const struct kernel_launch *launch)
         l->offsets || l->types[0] != NUMBER_BOOL || l->count < 2 ||
         !values_are_uniform(l->data[1], bytes))
         return false;
-    return flags_spread(l, launch, probability(l),
+    return flags_spread(l, launch, loop_probability(l),
                         "a random mask selects as many elements as its "
                         "probability says");
 }
@@ -211,7 +211,7 @@ void loop_run(const struct loop *l, const struct kernel_launch *launch)
     loop_decide(l, launch);
     if (l->count > COMPUTE_UNKNOWN && loop_constant(l))
         return;
-    if (l->count > COMPUTE_INTEGERS || l->count > limit(l)) {
+    if (l->count > COMPUTE_INTEGERS || l->count > loop_limit(l)) {
         loop_forget(l, certain);
         return;
     }

@@ -98,7 +98,8 @@ bool loop_is_decided(const struct loop *l, const long double *x,
 
 /* A floating number that is not known is between 0 and 1 where it is compared,
  * as a probability, and as small as a loss. */
-static void suppose(const struct loop *l, long double *x, const bool *known)
+static void suppose_value(const struct loop *l, long double *x,
+                          const bool *known)
 {
     for (int i = 0; i < l->inputs; i++)
         if (!known[i] && !x[i] && number_is_float(l->types[i + 1]))
@@ -159,7 +160,7 @@ void loop_element(const struct loop *l, uint64_t index, bool certain)
     bool all_known =
         (known[0] && known[1] && known[2]) || loop_is_decided(l, x, known);
     if (!all_known && l->compute->operation == operation_compare)
-        suppose(l, x, known);
+        suppose_value(l, x, known);
     value = loop_evaluate(l, x);
     if (!all_known && !certain && is_unequal(l, known)) {
         value = l->variant != 0;

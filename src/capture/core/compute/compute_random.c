@@ -116,7 +116,7 @@ __attribute__((target("avx2"))) static void philox_avx2(uint64_t seed,
 }
 #endif
 
-static void philox(uint64_t seed, uint32_t x[4][LANES])
+static void draw_philox(uint64_t seed, uint32_t x[4][LANES])
 {
 #ifdef __x86_64__
     if (__builtin_cpu_supports("avx2")) {
@@ -130,8 +130,8 @@ static void philox(uint64_t seed, uint32_t x[4][LANES])
 /* curand4() for the nth time after curand_init(seed, thread, offset), of LANES
  * threads from THREAD on; PyTorch's offsets are multiples of 4, one of which is
  * a step of the counter. */
-static void curand(const struct philox_state *state, uint64_t thread,
-                   uint64_t nth, uint32_t x[4][LANES])
+static void draw_curand(const struct philox_state *state, uint64_t thread,
+                        uint64_t nth, uint32_t x[4][LANES])
 {
     uint64_t step = state->offset / 4 + nth;
 
@@ -141,11 +141,11 @@ static void curand(const struct philox_state *state, uint64_t thread,
         x[2][i] = (uint32_t)(thread + i);
         x[3][i] = (uint32_t)((thread + i) >> 32);
     }
-    philox(state->seed, x);
+    draw_philox(state->seed, x);
 }
 
 /* curand_uniform4(): (0, 1] */
-static float uniform(uint32_t x)
+static float uniform_of(uint32_t x)
 {
     return (float)x * 0x1p-32f + 0x1p-33f;
 }
@@ -169,7 +169,7 @@ static long double draw_integer(const struct draw *d, uint64_t x)
 
 static long double draw_float(const struct draw *d, uint32_t x)
 {
-    float u = uniform(x);
+    float u = uniform_of(x);
 
     if (d->form == FORM_BERNOULLI)
         return u < d->probability;
@@ -179,14 +179,14 @@ static long double draw_float(const struct draw *d, uint32_t x)
 
 /* X modulo a range of 32 bits: D. Lemire et al., Faster remainder by direct
  * computation (2019). */
-static uint32_t within(const struct draw *d, uint32_t x)
+static uint32_t draw_within(const struct draw *d, uint32_t x)
 {
     return (uint32_t)(((unsigned __int128)(d->inverse * x) * d->range) >> 64);
 }
 
 /* The numbers that one curand4() makes. */
-static int numbers(const struct compute *c, const struct draw *d,
-                   const uint32_t *x, long double *out)
+static int draw_numbers(const struct compute *c, const struct draw *d,
+                        const uint32_t *x, long double *out)
 {
     if (c->scalar == NUMBER_I64) {
         for (int i = 0; i < 2; i++)
@@ -199,7 +199,7 @@ static int numbers(const struct compute *c, const struct draw *d,
     return UNROLL;
 }
 
-static uint64_t place(const struct target *t, uint64_t index)
+static uint64_t target_place(const struct target *t, uint64_t index)
 {
     uint64_t offset;
 
@@ -227,7 +227,7 @@ static void keep_words(const struct drawn *n)
         uint64_t left = n->count - index;
 
         for (uint64_t i = 0; i < n->lanes && i < left; i++)
-            to[i] = within(n->draw, n->x[k][i]) + n->draw->base;
+            to[i] = draw_within(n->draw, n->x[k][i]) + n->draw->base;
     }
 }
 
@@ -239,11 +239,11 @@ static void keep_any(const struct drawn *n)
         const uint32_t x[] = {n->x[0][i], n->x[1][i], n->x[2][i], n->x[3][i]};
         uint64_t index = n->index + i;
         long double values[UNROLL];
-        int made = numbers(c, n->draw, x, values);
+        int made = draw_numbers(c, n->draw, x, values);
 
         for (int k = 0; k < made && index < n->count; k++, index += n->threads)
-            compute_store(c->types[0], place(n->target, index), values[k],
-                          true);
+            compute_store(c->types[0], target_place(n->target, index),
+                          values[k], true);
     }
 }
 
@@ -260,7 +260,7 @@ static void draw_all(const struct target *t, const struct draw *d,
         n.index = thread;
         n.lanes = threads - thread < LANES ? threads - thread : LANES;
         for (uint64_t nth = 0; n.index < count; nth++) {
-            curand(state, thread, nth, n.x);
+            draw_curand(state, thread, nth, n.x);
             if (t->words)
                 keep_words(&n);
             else
@@ -370,7 +370,7 @@ static void run_random(const struct compute *c,
         return;
     if (count > limit || !state_read(launch->arguments[1], &state) ||
         !draw_read(c, functor, &draw)) {
-        uint64_t last = place(&target, count - 1) - target.data;
+        uint64_t last = target_place(&target, count - 1) - target.data;
 
         compute_forget(c->types[0], target.data,
                        last + number_bytes(c->types[0]));

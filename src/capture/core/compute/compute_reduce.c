@@ -9,7 +9,7 @@
 #include "capture/core/compute/compute_reduce.h"
 #include "capture/core/memory/values.h"
 
-static uint32_t align(uint32_t at, uint32_t unit)
+static uint32_t align_up(uint32_t at, uint32_t unit)
 {
     return (at + unit - 1) / unit * unit;
 }
@@ -24,9 +24,9 @@ static uint32_t config_place(const struct compute *c)
 
     switch ((enum layout)c->layout) {
     case LAYOUT_VALUE:
-        return align(align(ops, bytes) + bytes, 4);
+        return align_up(align_up(ops, bytes) + bytes, 4);
     case LAYOUT_BOTH:
-        return align(bytes + 2 * bytes, 4);
+        return align_up(bytes + 2 * bytes, 4);
     case LAYOUT_JITTED:
         return bytes;
     default:
@@ -42,7 +42,7 @@ static bool reduction_read(const struct compute *c, const char *op,
     memcpy(&r->config, op + at, sizeof r->config);
     r->input_offsets = op + at + CONFIG_BYTES;
     r->output_offsets = r->input_offsets + OFFSETS_BYTES(1);
-    at = align(at + CONFIG_BYTES + OFFSETS_BYTES(1) + OFFSETS_BYTES(2), 8);
+    at = align_up(at + CONFIG_BYTES + OFFSETS_BYTES(1) + OFFSETS_BYTES(2), 8);
     memcpy(&r->source, op + at, sizeof r->source);
     memcpy(r->destination, op + at + 8, sizeof r->destination);
     return r->config.inputs > 0 && r->config.outputs > 0 &&
@@ -56,9 +56,9 @@ static uint32_t reduce_reach(const struct compute *c,
 {
     (void)launch;
     (void)i;
-    return align(config_place(c) + CONFIG_BYTES + OFFSETS_BYTES(1) +
-                     OFFSETS_BYTES(2),
-                 8) +
+    return align_up(config_place(c) + CONFIG_BYTES + OFFSETS_BYTES(1) +
+                        OFFSETS_BYTES(2),
+                    8) +
            24;
 }
 

@@ -12,8 +12,8 @@
 #define SCAN_CONSTANT (UINT64_C(16) << 20)
 
 /* One running sum or product: COUNT elements, STEP apart. */
-static void scan(const struct compute *c, uint64_t out, uint64_t in,
-                 uint64_t count, uint64_t step)
+static void scan_row(const struct compute *c, uint64_t out, uint64_t in,
+                     uint64_t count, uint64_t step)
 {
     const enum number_type *types = c->types;
     bool is_product = c->form == FORM_PRODUCT, known = true;
@@ -116,8 +116,9 @@ static void lines_scan(const struct compute *c, uint64_t out, uint64_t in,
         for (uint64_t i = 0; i < l->inner; i++) {
             uint64_t first = o * l->count * l->inner + i;
 
-            scan(c, out + first * bytes,
-                 in + first * number_bytes(c->types[1]), l->count, l->inner);
+            scan_row(c, out + first * bytes,
+                     in + first * number_bytes(c->types[1]), l->count,
+                     l->inner);
         }
 }
 
@@ -241,8 +242,8 @@ bool compute_scan_columns_parse(const char *name, struct compute *c)
 
 /* One running maximum or minimum, of equals the last, and its place: COUNT
  * elements, STEP apart. */
-static void extremes(const struct compute *c, const uint64_t *data,
-                     uint64_t first, uint64_t count, uint64_t step)
+static void scan_extremes(const struct compute *c, const uint64_t *data,
+                          uint64_t first, uint64_t count, uint64_t step)
 {
     uint32_t bytes = number_bytes(c->types[0]);
     long double best = 0, x;
@@ -277,7 +278,8 @@ static void extremes_run(const struct compute *c,
     }
     for (uint64_t o = 0; o < l->outer; o++)
         for (uint64_t i = 0; i < l->inner; i++)
-            extremes(c, data, o * l->count * l->inner + i, l->count, l->inner);
+            scan_extremes(c, data, o * l->count * l->inner + i, l->count,
+                          l->inner);
 }
 
 /* (in, out, places out, rows, columns, ...) */

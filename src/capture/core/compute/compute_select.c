@@ -234,7 +234,8 @@ bool compute_fill_rest_parse(const char *name, struct compute *c)
     return strstr(name, "16write_fill_valueE");
 }
 
-static uint64_t word(const struct compute *c, const void *words, uint32_t i)
+static uint64_t mask_word(const struct compute *c, const void *words,
+                          uint32_t i)
 {
     return (uint64_t)number_load(
         c->types[0], (const char *)words + i * number_bytes(c->types[0]));
@@ -262,7 +263,7 @@ static void run_places(const struct compute *c,
     uint64_t data = compute_u64(launch, 0);
     const void *sizes = launch->arguments[1];
     int dims = (int)compute_u32(launch, 2);
-    uint64_t count = word(c, launch->arguments[3], 0);
+    uint64_t count = mask_word(c, launch->arguments[3], 0);
 
     if (dims < 1 || dims > OFFSETS_DIMS || !values_window(data))
         return;
@@ -283,7 +284,7 @@ static void run_places(const struct compute *c,
             continue;
 
         for (int d = dims; d-- > 0;) {
-            uint64_t size = word(c, sizes, (uint32_t)d);
+            uint64_t size = mask_word(c, sizes, (uint32_t)d);
 
             size += !size;
             compute_store(NUMBER_I64, data + 8 * (i + (uint64_t)d * count),

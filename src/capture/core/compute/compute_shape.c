@@ -145,8 +145,8 @@ bool compute_triangle_parse(const char *name, struct compute *c)
            (c->form || strstr(name, "iLb0E"));
 }
 
-static uint64_t search(const struct compute *c, uint64_t sorted, uint64_t count,
-                       long double x, bool right)
+static uint64_t search_sorted(const struct compute *c, uint64_t sorted,
+                              uint64_t count, long double x, bool right)
 {
     uint64_t low = 0, high = count;
     long double middle;
@@ -184,7 +184,7 @@ static void run_search(const struct compute *c,
                      values_known(start, length * c->bytes);
 
         compute_store(c->types[1], out + i * number_bytes(c->types[1]),
-                      search(c, start, length, x, right), known);
+                      search_sorted(c, start, length, x, right), known);
     }
 }
 
@@ -281,8 +281,8 @@ bool compute_inverse_bool_parse(const char *name, struct compute *c)
 }
 
 /* ALPHA times the number at FROM into that at TO. */
-static void reduce(const struct compute *c, uint64_t to, uint64_t from,
-                   long double alpha, bool known)
+static void add_scaled(const struct compute *c, uint64_t to, uint64_t from,
+                       long double alpha, bool known)
 {
     long double a, b;
 
@@ -326,14 +326,14 @@ static void run_index_add(const struct compute *c,
             size > 0)
             row = compute_place_guess(c, launch, (uint64_t)size, i);
         for (uint64_t k = 0; row >= 0 && row < size && k < inner; k++)
-            reduce(c,
-                   out.data + (compute_tensor_offset(&out, k) +
-                               (uint64_t)row * out.strides[to]) *
-                                  c->bytes,
-                   in.data +
-                       (compute_tensor_offset(&in, k) + i * in.strides[from]) *
-                           c->bytes,
-                   alpha, true);
+            add_scaled(c,
+                       out.data + (compute_tensor_offset(&out, k) +
+                                   (uint64_t)row * out.strides[to]) *
+                                      c->bytes,
+                       in.data + (compute_tensor_offset(&in, k) +
+                                  i * in.strides[from]) *
+                                     c->bytes,
+                       alpha, true);
     }
 }
 
@@ -384,8 +384,8 @@ static void run_index_put_add(const struct compute *c,
             uint64_t from = ((uint64_t)place + z * count) * stride;
 
             for (uint64_t k = 0; k < stride; k++)
-                reduce(c, out + (to + k) * c->bytes, in + (from + k) * c->bytes,
-                       1, known);
+                add_scaled(c, out + (to + k) * c->bytes,
+                           in + (from + k) * c->bytes, 1, known);
         }
 }
 

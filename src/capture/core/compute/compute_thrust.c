@@ -185,8 +185,9 @@ struct unique {
     enum number_type number_type;
 };
 
-static void unique(const struct compute *c, const struct kernel_launch *launch,
-                   const struct order *o, const struct unique *u)
+static void run_unique(const struct compute *c,
+                       const struct kernel_launch *launch,
+                       const struct order *o, const struct unique *u)
 {
     uint64_t found = 0;
     int64_t before = 0;
@@ -222,14 +223,14 @@ static void run_unique_by_key(const struct compute *c,
     bool is_new = c->layout == LAYOUT_NEW;
     struct order o = order_read(c, launch->arguments[is_new ? 6 : 4]);
 
-    unique(c, launch, &o,
-           &(struct unique){.keys = compute_u64(launch, 0),
-                            .values = compute_u64(launch, 1),
-                            .out = compute_u64(launch, 2),
-                            .values_out = compute_u64(launch, 3),
-                            .number = compute_u64(launch, is_new ? 4 : 5),
-                            .number_type = NUMBER_I32,
-                            .count = compute_u32(launch, is_new ? 7 : 6)});
+    run_unique(c, launch, &o,
+               &(struct unique){.keys = compute_u64(launch, 0),
+                                .values = compute_u64(launch, 1),
+                                .out = compute_u64(launch, 2),
+                                .values_out = compute_u64(launch, 3),
+                                .number = compute_u64(launch, is_new ? 4 : 5),
+                                .number_type = NUMBER_I32,
+                                .count = compute_u32(launch, is_new ? 7 : 6)});
 }
 
 static uint32_t unique_reach(const struct compute *c,
@@ -260,12 +261,12 @@ static void run_unique_agent(const struct compute *c,
 {
     struct order o = order_read(c, launch->arguments[2]);
 
-    unique(c, launch, &o,
-           &(struct unique){.keys = compute_u64(launch, 0),
-                            .out = compute_u64(launch, 1),
-                            .number = compute_u64(launch, 3),
-                            .number_type = NUMBER_I32,
-                            .count = compute_u32(launch, 4)});
+    run_unique(c, launch, &o,
+               &(struct unique){.keys = compute_u64(launch, 0),
+                                .out = compute_u64(launch, 1),
+                                .number = compute_u64(launch, 3),
+                                .number_type = NUMBER_I32,
+                                .count = compute_u32(launch, 4)});
 }
 
 bool compute_unique_agent_parse(const char *name, struct compute *c)
@@ -281,12 +282,12 @@ static void run_unique_rows(const struct compute *c,
 {
     struct order o = order_read(c, launch->arguments[6]);
 
-    unique(c, launch, &o,
-           &(struct unique){.keys = compute_u64(launch, 0),
-                            .out = compute_u64(launch, 2),
-                            .number = compute_u64(launch, 3),
-                            .number_type = NUMBER_I64,
-                            .count = compute_u32(launch, 7)});
+    run_unique(c, launch, &o,
+               &(struct unique){.keys = compute_u64(launch, 0),
+                                .out = compute_u64(launch, 2),
+                                .number = compute_u64(launch, 3),
+                                .number_type = NUMBER_I64,
+                                .count = compute_u32(launch, 7)});
 }
 
 bool compute_unique_rows_parse(const char *name, struct compute *c)
@@ -345,7 +346,8 @@ struct transform {
     uint64_t count;
 };
 
-static void transform(const struct compute *c, const struct transform *t)
+static void transform_elements(const struct compute *c,
+                               const struct transform *t)
 {
     bool is_count = c->types[0] == NUMBER_NONE, is_placed = c->is_cast;
     uint64_t in = word_at(t->in, 0);
@@ -378,9 +380,9 @@ static void run_transform(const struct compute *c,
 {
     int out = c->layout == LAYOUT_NEW ? 5 : 3;
 
-    transform(c, &(struct transform){.in = launch->arguments[out + 1],
-                                     .out = launch->arguments[out],
-                                     .count = compute_u32(launch, 0)});
+    transform_elements(c, &(struct transform){.in = launch->arguments[out + 1],
+                                              .out = launch->arguments[out],
+                                              .count = compute_u32(launch, 0)});
 }
 
 /* (count, unary_transform_f{in, out, ...}), or the two in the other order. */
@@ -390,9 +392,10 @@ static void run_for_each(const struct compute *c,
     bool is_new = c->layout == LAYOUT_NEW;
     const char *function = launch->arguments[is_new];
 
-    transform(c, &(struct transform){.in = function,
-                                     .out = function + 8,
-                                     .count = compute_u64(launch, !is_new)});
+    transform_elements(
+        c, &(struct transform){.in = function,
+                               .out = function + 8,
+                               .count = compute_u64(launch, !is_new)});
 }
 
 static uint32_t transform_reach(const struct compute *c,

@@ -54,7 +54,7 @@ static uint64_t seed_of(void)
 }
 
 /* A number from 0 to 1, but neither, of SEED and what it is for. */
-static double uniform(uint64_t seed, uint64_t what, uint64_t place)
+static double draw_uniform(uint64_t seed, uint64_t what, uint64_t place)
 {
     uint64_t bits = random_at(random_at(seed, what), place) >> 11;
 
@@ -65,13 +65,13 @@ static double uniform(uint64_t seed, uint64_t what, uint64_t place)
 static void ranks_draw(const struct routing *r, uint32_t *rank)
 {
     for (uint32_t i = 0; i < r->count; i++) {
-        uint32_t j = (uint32_t)(uniform(r->seed, r->site, i) * (i + 1));
+        uint32_t j = (uint32_t)(draw_uniform(r->seed, r->site, i) * (i + 1));
         rank[i] = rank[j];
         rank[j] = i;
     }
 }
 
-static double power(double base, double exponent)
+static double power_of(double base, double exponent)
 {
     return (double)math_power(base, exponent, 0);
 }
@@ -82,7 +82,7 @@ static void weigh_zipf(struct routing *r, double exponent)
 
     ranks_draw(r, rank);
     for (uint32_t i = 0; i < r->count; i++)
-        r->cumulative[i] = power(rank[i] + 1, -exponent);
+        r->cumulative[i] = power_of(rank[i] + 1, -exponent);
 }
 
 /* By the inverse of the density's integral. */
@@ -92,10 +92,10 @@ static void weigh_power(struct routing *r, double exponent, uint64_t rows)
     bool harmonic = e < 1e-9 && e > -1e-9;
 
     for (uint32_t i = 0; i < r->count; i++) {
-        double u = uniform(r->seed, r->site, i);
+        double u = draw_uniform(r->seed, r->site, i);
         r->cumulative[i] =
-            harmonic ? power(most, u)
-                     : power(1 + u * (power(most, e) - 1), 1 / e);
+            harmonic ? power_of(most, u)
+                     : power_of(1 + u * (power_of(most, e) - 1), 1 / e);
     }
 }
 
@@ -112,7 +112,7 @@ static bool weigh_shares(struct routing *r, const char *text)
     return !*text;
 }
 
-static bool weigh(struct routing *r, const char *text, uint64_t rows)
+static bool weigh_experts(struct routing *r, const char *text, uint64_t rows)
 {
     const char *colon = strchr(text, ':');
 
@@ -140,7 +140,7 @@ bool routing_begin(struct routing *r, uint64_t count, uint64_t k, uint64_t rows,
     r->seed = seed_of();
     r->site = tag.module;
     r->count = (uint32_t)count;
-    if (!weigh(r, text, rows)) {
+    if (!weigh_experts(r, text, rows)) {
         *why = "--routing's file has shares of another number of experts than "
                "a topk chooses among: all are taken to be chosen equally often";
         return false;
@@ -153,8 +153,9 @@ bool routing_begin(struct routing *r, uint64_t count, uint64_t k, uint64_t rows,
 /* ROW's number from 0 to below 1 in draw DRAW of its choice. */
 static double even_at(const struct routing *r, uint64_t row, uint64_t draw)
 {
-    double step = draw < STEPS ? steps[draw] : uniform(r->seed, r->site, ~draw);
-    double x = uniform(r->seed, ~r->site, draw) + (double)row * step;
+    double step =
+        draw < STEPS ? steps[draw] : draw_uniform(r->seed, r->site, ~draw);
+    double x = draw_uniform(r->seed, ~r->site, draw) + (double)row * step;
 
     return x - (double)(uint64_t)x;
 }

@@ -138,7 +138,7 @@ struct look {
     bool first_only; /* only the first entries: it is one of many */
 };
 
-static bool holds(int fd, struct look look);
+static bool look_holds(int fd, struct look look);
 
 static bool child_holds(int fd, const char *name, struct look look)
 {
@@ -148,11 +148,11 @@ static bool child_holds(int fd, const char *name, struct look look)
                              O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
     return child >= 0 &&
-           holds(child, (struct look){.depth = depth, .first_only = true});
+           look_holds(child, (struct look){.depth = depth, .first_only = true});
 }
 
 /* Whether the directory FD, which it closes, holds a checkpoint. */
-static bool holds(int fd, struct look look)
+static bool look_holds(int fd, struct look look)
 {
     struct entries entries;
     const struct entry *e;
@@ -176,7 +176,7 @@ static uint64_t inode_of(const struct stat *st)
 }
 
 /* Whether the directory PATH held a checkpoint at the first look. */
-static bool held(const char *path, enum rule rule)
+static bool path_held(const char *path, enum rule rule)
 {
     struct stat st;
 
@@ -186,7 +186,7 @@ static bool held(const char *path, enum rule rule)
     int fd = (int)syscall(SYS_openat, AT_FDCWD, path,
                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0 &&
-        holds(fd, (struct look){.depth = rule == RULE_WHOLE ? 2 : 0}))
+        look_holds(fd, (struct look){.depth = rule == RULE_WHOLE ? 2 : 0}))
         return true;
     place_add(PLACE_PLAIN, inode_of(&st));
     return false;
@@ -228,7 +228,7 @@ bool judge_root(const struct session *s, const struct place *p, bool content,
                 char root[PATH_MAX])
 {
     char above[PATH_MAX];
-    bool found = held(p->path, rule_of(s, p->path));
+    bool found = path_held(p->path, rule_of(s, p->path));
 
     memcpy(root, p->path, PATH_MAX);
     memcpy(above, p->path, sizeof above);
@@ -239,7 +239,7 @@ bool judge_root(const struct session *s, const struct place *p, bool content,
             found = true;
         if (rule >= RULE_NAMES)
             break;
-        if (held(above, rule)) {
+        if (path_held(above, rule)) {
             found = true;
             memcpy(root, above, sizeof above);
         }

@@ -65,7 +65,7 @@ struct filling {
     char path[PATH_MAX], source[PATH_MAX], copy[PATH_MAX];
 };
 
-static int fill(const struct filling *f);
+static int fill_mirror(const struct filling *f);
 
 static bool filling_enter(const struct filling *f, const char *name,
                           struct filling *inner)
@@ -87,11 +87,11 @@ static int fill_entry(const struct filling *f, const char *name)
     if (place_is_root(inner.path))
         return 0;
     if (place_stat(inner.copy, &st))
-        return S_ISDIR(st.st_mode) ? fill(&inner) : 0;
+        return S_ISDIR(st.st_mode) ? fill_mirror(&inner) : 0;
     return entry_make(inner.source, inner.copy);
 }
 
-static int fill(const struct filling *f)
+static int fill_mirror(const struct filling *f)
 {
     struct entries entries;
     const struct entry *e;
@@ -132,7 +132,7 @@ static int root_make(const struct session *s, const char *path)
         return entry_make(path, f.copy);
     memcpy(f.path, path, strlen(path) + 1);
     memcpy(f.source, path, strlen(path) + 1);
-    return fill(&f);
+    return fill_mirror(&f);
 }
 
 int mirror_root(const struct session *s, const char *path)
@@ -176,7 +176,7 @@ int mirror_directory(const struct session *s, const char *path)
         rc = 0;
         if (place_link(copy, text) && text[0] == '/' && text[1] == '/') {
             memcpy(f.source, text + 1, strlen(text));
-            rc = fill(&f);
+            rc = fill_mirror(&f);
             rc = rc ? rc : give_way(f.copy, copy);
         }
     }

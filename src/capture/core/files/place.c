@@ -17,7 +17,7 @@
 /* --- the run's files ------------------------------------------------------ */
 
 /* NULL where it cannot be mapped, and while it is: that looks at files, too. */
-static place_entry *table(void)
+static place_entry *place_table(void)
 {
     static place_entry *_Atomic mapped;
     static _Thread_local bool mapping;
@@ -44,14 +44,14 @@ static place_entry *table(void)
 
 bool place_known(enum place_kind kind, uint64_t hash)
 {
-    place_entry *t = table();
+    place_entry *t = place_table();
 
     return t && place_seek(t, kind, hash, false);
 }
 
 void place_add(enum place_kind kind, uint64_t hash)
 {
-    place_entry *t = table();
+    place_entry *t = place_table();
 
     if (t)
         place_seek(t, kind, hash, true);
@@ -264,7 +264,7 @@ bool place_find(const struct session *s, int directory, const char *path,
     struct walk w = {.session = s, .place = p, .follow = follow};
     size_t run = strlen(s->directory);
 
-    if (!*path || !table() || !walk_begin(&w, directory, path) ||
+    if (!*path || !place_table() || !walk_begin(&w, directory, path) ||
         !walk_on(&w) ||
         (!strncmp(p->path, s->directory, run) && p->path[run] == '/'))
         *p->path = '\0';

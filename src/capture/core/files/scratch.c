@@ -32,7 +32,7 @@ static bool has_gpu(const struct session *s)
     return atomic_load(&s->process_count);
 }
 
-static const char *use(const char *path, struct scratch_room *room)
+static const char *use_room(const char *path, struct scratch_room *room)
 {
     memcpy(room->path, path, strlen(path) + 1);
     return room->path;
@@ -71,7 +71,7 @@ const char *scratch_look(int directory, const char *path, bool follow,
         return errno = saved, path;
     errno = saved;
     if (!is_moved_directory(&p))
-        return use(p.real, room);
+        return use_room(p.real, room);
     return mirror_directory(s, p.path) ? NULL : use_copy(s, &p, room);
 }
 
@@ -149,7 +149,7 @@ static const char *change_users(const struct session *s, const struct place *p,
     if (is_directory(p->real))
         return mirror_directory(s, p->path) ? NULL : use_copy(s, p, room);
     if (!is_file(p->real))
-        return use(p->real, room);
+        return use_room(p->real, room);
     if (mirror_file(s, p->path, p->real, keeps))
         return NULL;
     scratch_file_note(p->path, SESSION_FILE_KEPT);
@@ -220,7 +220,7 @@ static const char *open_to_write(const struct session *s,
     }
     if ((flags & O_CREAT && flags & O_EXCL) ||
         syscall(SYS_faccessat, AT_FDCWD, p.real, W_OK))
-        return use(p.real, room); /* where it fails */
+        return use_room(p.real, room); /* where it fails */
     return change_users(s, &p, !(flags & O_TRUNC), room);
 }
 
@@ -324,7 +324,8 @@ static bool is_to_copy(const struct session *s, const struct place *p,
     return has_copies(s) && use_copy(s, p, &copy) && is_directory(copy.path);
 }
 
-static int enter(const struct session *s, struct place *p, const char *root)
+static int enter_place(const struct session *s, struct place *p,
+                       const char *root)
 {
     if (!p->copied && mirror_root(s, root))
         return -1;
@@ -336,7 +337,7 @@ static int enter(const struct session *s, struct place *p, const char *root)
 
 /* A directory of the user's as one of its own: it cannot be replaced, or
  * replace another, as long as something stands in for it. */
-static int unfold(const struct session *s, struct place *p)
+static int unfold_place(const struct session *s, struct place *p)
 {
     if (p->is_copy || !is_directory(p->real))
         return 0;
@@ -344,7 +345,7 @@ static int unfold(const struct session *s, struct place *p)
 }
 
 /* Moves the file FROM to TO, also to another file system. Returns 1 or -1. */
-static int move(const char *from, const char *to)
+static int move_file(const char *from, const char *to)
 {
     struct stat st;
 
@@ -360,7 +361,7 @@ static int move(const char *from, const char *to)
 static int move_out(const struct pairing *r)
 {
     made_note(r->session, &r->to);
-    return move(r->from.real, r->to.path);
+    return move_file(r->from.real, r->to.path);
 }
 
 /* Nothing of it is kept. */
@@ -383,7 +384,7 @@ static int move_in(const struct pairing *r, struct scratch_room *room)
     if (S_ISREG(st.st_mode) && !judge_is_older(r->session, r->from.real) &&
         !is_directory(r->to.real))
         return use_copy(r->session, &r->to, room)
-                   ? move(r->from.real, room->path)
+                   ? move_file(r->from.real, room->path)
                    : -1;
     if (S_ISDIR(st.st_mode) &&
         place_known(PLACE_MADE_DIRECTORY,
@@ -409,18 +410,18 @@ static int pair_copied(struct pairing *r, enum scratch_pair pair,
     struct stat st;
     int rc = 0;
 
-    if (enter(s, &r->to, roots[1]))
+    if (enter_place(s, &r->to, roots[1]))
         return -1;
     pair_note(r, pair);
     if (!r->from_copied && pair == SCRATCH_RENAME)
         rc = move_in(r, &to->room);
     if (rc)
         return rc;
-    if (enter(s, &r->from, roots[0]) ||
+    if (enter_place(s, &r->from, roots[0]) ||
         !use_copy(s, &r->from, &from->room) || !use_copy(s, &r->to, &to->room))
         return -1;
     if (place_stat(to->room.path, &st) &&
-        (unfold(s, &r->from) || unfold(s, &r->to)))
+        (unfold_place(s, &r->from) || unfold_place(s, &r->to)))
         return -1;
     from->directory = to->directory = AT_FDCWD;
     from->path = from->room.path;

@@ -123,8 +123,8 @@ CORE_API int utimensat(int directory, const char *path,
     return (int)syscall(SYS_utimensat, directory, path, times, flags);
 }
 
-static const struct timespec *timespecs(const struct timeval from[2],
-                                        struct timespec to[2])
+static const struct timespec *convert_times(const struct timeval from[2],
+                                            struct timespec to[2])
 {
     for (int i = 0; from && i < 2; i++)
         to[i] = (struct timespec){from[i].tv_sec, from[i].tv_usec * 1000};
@@ -135,14 +135,14 @@ CORE_API int utimes(const char *path, const struct timeval times[2])
 {
     struct timespec both[2];
 
-    return utimensat(AT_FDCWD, path, timespecs(times, both), 0);
+    return utimensat(AT_FDCWD, path, convert_times(times, both), 0);
 }
 
 CORE_API int lutimes(const char *path, const struct timeval times[2])
 {
     struct timespec both[2];
 
-    return utimensat(AT_FDCWD, path, timespecs(times, both),
+    return utimensat(AT_FDCWD, path, convert_times(times, both),
                      AT_SYMLINK_NOFOLLOW);
 }
 
@@ -150,7 +150,7 @@ CORE_API int futimes(int fd, const struct timeval times[2])
 {
     struct timespec both[2];
 
-    return futimens(fd, timespecs(times, both));
+    return futimens(fd, convert_times(times, both));
 }
 
 CORE_API int futimesat(int directory, const char *path,
@@ -158,8 +158,8 @@ CORE_API int futimesat(int directory, const char *path,
 {
     struct timespec both[2];
 
-    return path ? utimensat(directory, path, timespecs(times, both), 0)
-                : futimens(directory, timespecs(times, both));
+    return path ? utimensat(directory, path, convert_times(times, both), 0)
+                : futimens(directory, convert_times(times, both));
 }
 
 CORE_API int utime(const char *path, const struct utimbuf *times)

@@ -25,7 +25,7 @@ static uint64_t word_load(const uint64_t *word)
     return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
-static void mark(struct marks *m, uint64_t unit, bool set)
+static void mark_unit(struct marks *m, uint64_t unit, bool set)
 {
     uint64_t word = unit / WORD, bit = UINT64_C(1) << unit % WORD;
     uint64_t some = UINT64_C(1) << word % WORD;
@@ -146,8 +146,8 @@ static void block_mark(uint64_t address, uint64_t bytes, bool set)
 
     if (!w || !bytes || address - w->base > w->bytes - bytes)
         return;
-    mark(&w->begins, (address - w->base) / UNIT, set);
-    mark(&w->ends, (address - w->base + bytes - 1) / UNIT, set);
+    mark_unit(&w->begins, (address - w->base) / UNIT, set);
+    mark_unit(&w->ends, (address - w->base + bytes - 1) / UNIT, set);
 }
 
 void blocks_add(uint64_t address, uint64_t bytes)

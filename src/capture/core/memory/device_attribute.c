@@ -208,7 +208,7 @@ static int64_t field_read(const struct gpu *gpu, const struct row *row)
 }
 
 /* Those that depend on the capability or on which device it is. */
-static int64_t derived(int device, int attribute)
+static int64_t derive_attribute(int device, int attribute)
 {
     uint32_t major = memsim_device_gpu()->capability_major;
 
@@ -236,7 +236,7 @@ int memsim_attribute(int device, int attribute, int *value)
     int rc = memsim_device_check(device);
     if (rc)
         return rc;
-    int64_t found = derived(device, attribute);
+    int64_t found = derive_attribute(device, attribute);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].attribute == attribute)
             found = rows[i].bytes ? field_read(memsim_device_gpu(), &rows[i])

@@ -133,7 +133,7 @@ int memsim_host_malloc(uint64_t bytes, enum host_kind kind, uint32_t flags,
         &(struct host_range){(uint64_t)p, bytes, kind, flags, device});
 }
 
-static bool overlaps(uint64_t address, uint64_t bytes)
+static bool host_overlaps(uint64_t address, uint64_t bytes)
 {
     for (uint32_t i = 0; i < range_count; i++)
         if (ranges[i].bytes && address < ranges[i].address + ranges[i].bytes &&
@@ -152,7 +152,7 @@ int memsim_host_register(uint64_t address, uint64_t bytes, uint32_t flags)
     if (!address || !bytes || address + bytes < address)
         return CORE_INVALID_VALUE;
     core_lock(LOCK_DEVICE);
-    bool taken = overlaps(address, bytes);
+    bool taken = host_overlaps(address, bytes);
     core_unlock(LOCK_DEVICE);
     if (taken)
         return CORE_HOST_REGISTERED;

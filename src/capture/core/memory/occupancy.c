@@ -3,7 +3,7 @@
 
 #include "capture/core/memory/device.h"
 
-static uint32_t least(uint32_t a, uint32_t b)
+static uint32_t least_u32(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
@@ -15,15 +15,15 @@ int memsim_occupancy(int threads, uint32_t registers, uint64_t shared_bytes,
 
     if (threads <= 0 || (uint32_t)threads > gpu->max_threads_per_block)
         return CORE_INVALID_VALUE;
-    uint32_t fit = least(gpu->max_threads_per_sm / (uint32_t)threads,
-                         gpu->max_blocks_per_sm);
+    uint32_t fit = least_u32(gpu->max_threads_per_sm / (uint32_t)threads,
+                             gpu->max_blocks_per_sm);
     if (registers)
-        fit =
-            least(fit, gpu->registers_per_sm / (registers * (uint32_t)threads));
+        fit = least_u32(fit, gpu->registers_per_sm /
+                                 (registers * (uint32_t)threads));
     if (shared_bytes)
-        fit =
-            least(fit, (uint32_t)(gpu->shared_per_sm_bytes /
-                                  (shared_bytes + gpu->shared_reserved_bytes)));
+        fit = least_u32(
+            fit, (uint32_t)(gpu->shared_per_sm_bytes /
+                            (shared_bytes + gpu->shared_reserved_bytes)));
     *blocks = (int)fit;
     return CORE_OK;
 }

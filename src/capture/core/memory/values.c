@@ -21,7 +21,7 @@ struct values_few values_few[VALUES_FEW];
 
 void (*values_forgotten)(uint64_t address, uint64_t bytes);
 
-static void divert(uint64_t address, uint64_t bytes)
+static void divert_values(uint64_t address, uint64_t bytes)
 {
     uint32_t last = diverted->count ? diverted->count - 1 : 0;
     uint64_t end =
@@ -58,7 +58,7 @@ void values_divert_whole(void)
 void values_divert_write(uint64_t address, uint64_t bytes)
 {
     diverted->is_needed = true;
-    divert(address, bytes);
+    divert_values(address, bytes);
 }
 
 void values_place(int device, uint64_t base, uint64_t bytes)
@@ -247,7 +247,7 @@ void memsim_values_forget(uint64_t address, uint64_t bytes)
     if (!w || !bytes || is_managed(w))
         return;
     if (diverted) {
-        divert(address, bytes);
+        divert_values(address, bytes);
         return;
     }
     uniform_end(address, bytes);

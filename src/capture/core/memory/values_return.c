@@ -50,7 +50,7 @@ static struct note *note_of(uint64_t host)
 }
 
 /* FNV-1a of words. */
-static uint64_t content(uint64_t host, uint64_t bytes)
+static uint64_t hash_content(uint64_t host, uint64_t bytes)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325), word;
 
@@ -115,7 +115,7 @@ void values_return_note(uint64_t host, uint64_t source, uint64_t bytes,
     values_return_end(host);
     if (bytes > VALUES_COPY_BYTES || !marks_read(&new, source, bytes))
         return;
-    new.hash = content(host, bytes);
+    new.hash = hash_content(host, bytes);
     core_lock(LOCK_RETURN);
     struct note *note = note_place(host);
     *note = new;
@@ -163,7 +163,8 @@ bool values_return_copy(uint64_t destination, uint64_t host, uint64_t bytes)
         return false;
     core_lock(LOCK_RETURN);
     const struct note *note = note_of(host);
-    if (note && note->bytes == bytes && note->hash == content(host, bytes)) {
+    if (note && note->bytes == bytes &&
+        note->hash == hash_content(host, bytes)) {
         note_copy(note, destination, host);
         found = true;
     }

@@ -272,7 +272,8 @@ static uint32_t physical_place(struct vmm_physical *physical)
     return i + 1;
 }
 
-static int map(uint64_t address, uint64_t bytes, struct vmm_physical *physical)
+static int map_physical(uint64_t address, uint64_t bytes,
+                        struct vmm_physical *physical)
 {
     const struct reservation *r = reservation_of(address, bytes);
 
@@ -302,7 +303,7 @@ int memsim_vmm_map(uint64_t address, uint64_t bytes, uint64_t offset,
         return CORE_INVALID_VALUE;
     uint64_t from = 0, known = 0;
     core_lock(LOCK_DEVICE);
-    int rc = map(address, bytes, physical);
+    int rc = map_physical(address, bytes, physical);
     if (!rc)
         known = contents_take(physical, address, bytes, &from);
     core_unlock(LOCK_DEVICE);

@@ -51,7 +51,7 @@ static void activity_keep(const struct activity *a)
     fresh++;
 }
 
-static void timed(uint64_t origin_ns)
+static void note_timed(uint64_t origin_ns)
 {
     origin_ns = clock_unix_of(origin_ns);
     for (; fresh; fresh--) {
@@ -102,7 +102,7 @@ static void activity_put(struct activity *a)
     activity_keep(a);
 }
 
-static void forked(void)
+static void note_forked(void)
 {
     memsim_activity_on = keeps = false;
     hears = NULL;
@@ -111,9 +111,10 @@ static void forked(void)
 }
 
 /* Under LOCK_RECORD. */
-static void listen(void)
+static void listen_forks(void)
 {
-    static const struct live_listener listener = {activity_put, timed, forked};
+    static const struct live_listener listener = {activity_put, note_timed,
+                                                  note_forked};
 
     memsim_activity_on = keeps || hears;
     live_listen(memsim_activity_on ? &listener : NULL);
@@ -125,7 +126,7 @@ void memsim_activity_listen(bool on)
     if (on && !kept)
         kept = memsim_pages_reserve(0, ACTIVITIES_MAX * sizeof *kept);
     keeps = on && kept;
-    listen();
+    listen_forks();
     core_unlock(LOCK_RECORD);
 }
 
@@ -133,7 +134,7 @@ void memsim_activity_hear(void (*hear)(const struct activity *call))
 {
     core_lock(LOCK_RECORD);
     __atomic_store_n(&hears, hear, __ATOMIC_RELEASE);
-    listen();
+    listen_forks();
     core_unlock(LOCK_RECORD);
 }
 

@@ -59,17 +59,17 @@ static bool is_profiled;
 /* What the clock was put forward since the last line was published. */
 static uint64_t forward_ns;
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t least_u64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-static uint64_t most(uint64_t a, uint64_t b)
+static uint64_t most_u64(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
 
-static uint64_t given(void)
+static uint64_t given_time(void)
 {
     return atomic_load_explicit(&given_ns, memory_order_relaxed);
 }
@@ -123,7 +123,8 @@ uint64_t clock_user_at(uint64_t host_ns)
 {
     uint64_t user_ns = clock_line_end(host_ns);
 
-    return least(user_ns, atomic_load_explicit(&stop_ns, memory_order_relaxed));
+    return least_u64(user_ns,
+                     atomic_load_explicit(&stop_ns, memory_order_relaxed));
 }
 
 /* The clock has come to LINE's COME_NS, or further, where a thread was given a
@@ -132,14 +133,14 @@ static void lead_set(struct clock_line *line, const struct clock_line *before)
 {
     uint64_t come_ns = line->come_ns;
 
-    if (__builtin_expect(!before->lead_ns && given() <= come_ns, true)) {
+    if (__builtin_expect(!before->lead_ns && given_time() <= come_ns, true)) {
         line->lead_ns = 0;
         return;
     }
     uint64_t passed_ns = come_ns > before->user_ns ? come_ns - before->user_ns
                                                    : 0;
-    uint64_t shown_ns = most(
-        given(), come_ns + clock_lead_after(before->lead_ns, passed_ns));
+    uint64_t shown_ns = most_u64(
+        given_time(), come_ns + clock_lead_after(before->lead_ns, passed_ns));
 
     line->lead_ns = shown_ns > come_ns ? shown_ns - come_ns : 0;
     if (__builtin_expect(!line->lead_ns, true))
@@ -206,7 +207,7 @@ static void stop_for_sleepers(const struct clock_line *l)
 
     if (__builtin_expect(next_ns < l->user_ns + l->lead_ns, false) &&
         l->user_ns > l->come_ns && !clock_is_stopped())
-        clock_stop_at(most(next_ns, l->come_ns));
+        clock_stop_at(most_u64(next_ns, l->come_ns));
 }
 
 uint64_t clock_publish(const struct clock_line *line, bool profiled)
@@ -235,12 +236,12 @@ static _Thread_local uint64_t told_ns; /* to the calling thread, at last */
 
 uint64_t clock_peek(uint64_t host_ns)
 {
-    return most(clock_user_at(host_ns), given());
+    return most_u64(clock_user_at(host_ns), given_time());
 }
 
 uint64_t clock_tell(uint64_t host_ns)
 {
-    uint64_t user_ns = clock_user_at(host_ns), latest_ns = given();
+    uint64_t user_ns = clock_user_at(host_ns), latest_ns = given_time();
 
     while (user_ns > latest_ns)
         if (atomic_compare_exchange_weak_explicit(&given_ns, &latest_ns,
@@ -252,7 +253,7 @@ uint64_t clock_tell(uint64_t host_ns)
 
 void clock_told(uint64_t user_ns)
 {
-    told_ns = most(told_ns, user_ns);
+    told_ns = most_u64(told_ns, user_ns);
     session_raise(&given_ns, told_ns);
 }
 

@@ -54,7 +54,7 @@ static uint64_t user_at(uint64_t host_ns)
     return user_ns;
 }
 
-static uint64_t moved(uint64_t unix_ns)
+static uint64_t move_time(uint64_t unix_ns)
 {
     uint64_t distance = clock_distance(CLOCK_REALTIME);
     uint64_t now_ns = clock_host(CLOCK_MONOTONIC);
@@ -74,7 +74,7 @@ static uint64_t moved(uint64_t unix_ns)
 static void timespec_move(struct timespec *t)
 {
     if (clock_is_time(t))
-        *t = clock_timespec(moved(clock_ns_of(t)));
+        *t = clock_timespec(move_time(clock_ns_of(t)));
 }
 
 void clock_files_stat(struct stat *st)

@@ -31,12 +31,12 @@ void clock_slept(uint64_t ns)
     asleep_ns += ns;
 }
 
-static uint64_t minus(uint64_t a, uint64_t b)
+static uint64_t minus_or_zero(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t least_u64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -47,7 +47,7 @@ static void process_sample(uint64_t now_ns)
     cpu_ns = clock_host(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-static void sample(uint64_t delay, uint64_t now_ns)
+static void sample_delay(uint64_t delay, uint64_t now_ns)
 {
     is_known = true;
     delay_ns = delay;
@@ -59,12 +59,14 @@ static void sample(uint64_t delay, uint64_t now_ns)
  * to, or slept. */
 static uint64_t idle_since(uint64_t now_ns, uint64_t delayed_ns)
 {
-    uint64_t worked_ns = minus(clock_host(CLOCK_PROCESS_CPUTIME_ID), cpu_ns);
+    uint64_t worked_ns =
+        minus_or_zero(clock_host(CLOCK_PROCESS_CPUTIME_ID), cpu_ns);
 
-    return minus(minus(now_ns, host_ns), worked_ns + delayed_ns + asleep_ns);
+    return minus_or_zero(minus_or_zero(now_ns, host_ns),
+                         worked_ns + delayed_ns + asleep_ns);
 }
 
-static uint64_t most(uint64_t a, uint64_t b)
+static uint64_t most_u64(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
@@ -76,7 +78,7 @@ bool clock_gap_knows(void)
 
 bool clock_gap_is_long(uint64_t last_ns, uint64_t now_ns)
 {
-    return minus(now_ns, most(last_ns, looked_ns)) > CLOCK_GAP_NS;
+    return minus_or_zero(now_ns, most_u64(last_ns, looked_ns)) > CLOCK_GAP_NS;
 }
 
 uint64_t clock_gap(uint64_t last_ns, uint64_t now_ns)
@@ -84,21 +86,21 @@ uint64_t clock_gap(uint64_t last_ns, uint64_t now_ns)
     if (INSTANCE_IS_REAL || !clock_gap_is_long(last_ns, now_ns))
         return now_ns;
     uint64_t start_ns = clock_host(CLOCK_MONOTONIC);
-    uint64_t gap_ns = now_ns - most(last_ns, looked_ns);
+    uint64_t gap_ns = now_ns - most_u64(last_ns, looked_ns);
     uint64_t delay = host_cpus_waited();
-    uint64_t delayed_ns = is_known ? minus(delay, delay_ns) : 0;
+    uint64_t delayed_ns = is_known ? minus_or_zero(delay, delay_ns) : 0;
     uint64_t held_ns = 0;
 
     if (last_ns && is_known) {
-        held_ns = least(delayed_ns, gap_ns);
+        held_ns = least_u64(delayed_ns, gap_ns);
         uint64_t idle_ns = idle_since(start_ns, delayed_ns);
-        idle_ns = least(idle_ns, gap_ns - held_ns);
+        idle_ns = least_u64(idle_ns, gap_ns - held_ns);
         if (idle_ns > CLOCK_GAP_NS) {
-            held_ns += least(idle_ns, credit_ns);
+            held_ns += least_u64(idle_ns, credit_ns);
             credit_ns = 0;
         }
     }
-    sample(delay, start_ns);
+    sample_delay(delay, start_ns);
     clock_gap_skip(clock_host(CLOCK_MONOTONIC) - start_ns);
     uint64_t own_ns = clock_host(CLOCK_MONOTONIC) - start_ns;
     atomic_fetch_add_explicit(&clock_held_ns, held_ns + own_ns,
@@ -110,14 +112,14 @@ uint64_t clock_gap(uint64_t last_ns, uint64_t now_ns)
 void clock_gap_skip(uint64_t own_ns)
 {
     if (own_ns >= SKIP_NS && is_known)
-        sample(host_cpus_waited(), clock_host(CLOCK_MONOTONIC));
+        sample_delay(host_cpus_waited(), clock_host(CLOCK_MONOTONIC));
 }
 
 void clock_waited(uint64_t ns)
 {
     bool jumped = ns - waited_ns > JUMP_NS;
 
-    credit_ns = least(credit_ns + ns - waited_ns, CREDIT_MOST_NS);
+    credit_ns = least_u64(credit_ns + ns - waited_ns, CREDIT_MOST_NS);
     waited_ns = ns;
     if (jumped)
         process_sample(clock_host(CLOCK_MONOTONIC));

@@ -72,8 +72,8 @@ static size_t line_find(uint64_t host_ns)
 /* At HOST_NS on the line L. Where the NEXT line begins before the end of L,
  * memsim worked at that end; or the program had no CPU in a gap, nobody knows
  * when. */
-static uint64_t bent(const struct clock_line *l, const struct clock_line *next,
-                     uint64_t host_ns)
+static uint64_t bend_time(const struct clock_line *l,
+                          const struct clock_line *next, uint64_t host_ns)
 {
     uint64_t user_ns = clock_line_at(l, host_ns);
     uint64_t span_ns = next->host_ns - l->host_ns;
@@ -93,7 +93,8 @@ static uint64_t logged_at(uint64_t host_ns)
 
     if (host_ns < l->host_ns)
         return l->user_ns - (l->host_ns - host_ns);
-    return i + 1 < count ? bent(l, l + 1, host_ns) : clock_line_at(l, host_ns);
+    return i + 1 < count ? bend_time(l, l + 1, host_ns)
+                         : clock_line_at(l, host_ns);
 }
 
 bool clock_log_user(uint64_t host_ns, uint64_t *user_ns)

@@ -211,7 +211,7 @@ static bool signal_is_ours(void)
 }
 
 /* Under LOCK_SLEEP. */
-static void wake(struct sleeper *s)
+static void wake_sleeper(struct sleeper *s)
 {
     s->woken = true;
     if (s->broadcast)
@@ -237,13 +237,13 @@ static bool still_waits(struct sleeper *s, uint32_t waits)
     core_lock(LOCK_SLEEP);
     bool waiting = s->waits == waits && s->woken;
     if (waiting)
-        wake(s);
+        wake_sleeper(s);
     core_unlock(LOCK_SLEEP);
     return waiting;
 }
 
 /* Whether THREAD runs, or would if there were a CPU. */
-static bool runs(pid_t thread)
+static bool thread_runs(pid_t thread)
 {
     char text[512];
 
@@ -282,7 +282,7 @@ bool clock_process_runs(void)
         for (long at = 0; !found && at < n; at += entry->bytes) {
             entry = (void *)(list + at);
             pid_t thread = (pid_t)strtol(entry->name, NULL, 10);
-            found = thread && thread != self && runs(thread);
+            found = thread && thread != self && thread_runs(thread);
         }
     syscall(SYS_close, fd);
     return found;
@@ -300,7 +300,7 @@ static uint64_t cpu_of(pid_t thread)
 
 /* Waits until S, which was woken from its wait number WAITS, waits again: for a
  * time, or for anything else. */
-static void settle(struct sleeper *s, uint32_t waits)
+static void settle_sleeper(struct sleeper *s, uint32_t waits)
 {
     const struct timespec look = {0, LOOK_NS};
     const uint64_t start_ns = clock_host(CLOCK_MONOTONIC);
@@ -318,7 +318,7 @@ static void settle(struct sleeper *s, uint32_t waits)
             cpu_of(s->thread) - cpu_ns > SETTLE_CPU_NS)
             break;
         left = left || !still_waits(s, waits);
-        if (left && !s->brief && !runs(s->thread))
+        if (left && !s->brief && !thread_runs(s->thread))
             return;
     }
     sleeper_drop(s, waits);
@@ -334,7 +334,7 @@ static struct sleeper *next_wake(uint64_t end_ns, uint32_t *waits)
     if (s && s->until_ns < end_ns) {
         clock_stop_at(s->until_ns);
         *waits = s->waits;
-        wake(s);
+        wake_sleeper(s);
     } else {
         s = NULL;
     }
@@ -349,7 +349,7 @@ static void sleepers_serve(void)
     uint32_t waits;
 
     while ((s = next_wake(clock_line_end(start_ns), &waits))) {
-        settle(s, waits);
+        settle_sleeper(s, waits);
         if (clock_host(CLOCK_MONOTONIC) - start_ns > SERVE_NS)
             break;
     }

@@ -57,7 +57,7 @@
 
 #define UNTIL_SLICES(clock, t, timed_out, call, otherwise)                     \
     UNTIL(clock, t, clock_wait_until(on_, t, SLEEP_ALONE),                     \
-          (slice(&at_, on_), call), timed_out, false, (void)0, otherwise)
+          (slice_wait(&at_, on_), call), timed_out, false, (void)0, otherwise)
 
 #define UNTIL_LOCK(clock, t, error, call, otherwise)                           \
     UNTIL_SLICES(clock, t, rc_ == (error), call, otherwise)
@@ -67,7 +67,7 @@
     UNTIL_SLICES(CLOCK_REALTIME, t, rc_ == -1 && errno == ETIMEDOUT, call,     \
                  otherwise)
 
-static void slice(struct timespec *at, clockid_t clock)
+static void slice_wait(struct timespec *at, clockid_t clock)
 {
     uint64_t most_ns = clock_host(clock) + SLICE_NS;
 

@@ -64,7 +64,7 @@ static void gap_look(uint64_t host_ns)
 
 /* The clock at NOW_NS, which it may have been at all the time while this thread
  * looked: it goes on where the process does not use the GPU. */
-static uint64_t spin(uint64_t now_ns)
+static uint64_t spin_once(uint64_t now_ns)
 {
     static _Thread_local uint64_t looked_ns; /* at last ... */
     static _Thread_local uint32_t looks;     /* ... so many times */
@@ -79,7 +79,7 @@ static uint64_t spin(uint64_t now_ns)
     return looked_ns;
 }
 
-static uint64_t look(uint64_t (*now)(uint64_t host_ns))
+static uint64_t look_at_clock(uint64_t (*now)(uint64_t host_ns))
 {
     uint64_t host_ns = clock_host(CLOCK_MONOTONIC);
 
@@ -92,12 +92,12 @@ static uint64_t look(uint64_t (*now)(uint64_t host_ns))
 
 uint64_t clock_user_now(void)
 {
-    return spin(look(clock_tell));
+    return spin_once(look_at_clock(clock_tell));
 }
 
 uint64_t clock_user_peek(void)
 {
-    return look(clock_peek);
+    return look_at_clock(clock_peek);
 }
 
 /* --- waits ---------------------------------------------------------------- */
@@ -110,7 +110,7 @@ clockid_t clock_of(const struct timespec *t)
 
 uint64_t clock_wait_left(const struct clock_wait *w)
 {
-    uint64_t now_ns = look(clock_peek);
+    uint64_t now_ns = look_at_clock(clock_peek);
 
     return w->until_ns > now_ns ? w->until_ns - now_ns : 0;
 }
@@ -136,7 +136,7 @@ static void part_begin(struct clock_wait *w)
 
 struct clock_wait clock_wait_for(uint64_t for_ns, enum sleep_way way)
 {
-    struct clock_wait w = {.until_ns = look(clock_peek) + for_ns,
+    struct clock_wait w = {.until_ns = look_at_clock(clock_peek) + for_ns,
                            .for_ns = for_ns,
                            .way = way};
 
@@ -155,7 +155,7 @@ struct clock_wait clock_wait_until(clockid_t clock, const struct timespec *t,
                            .way = way};
 
     part_begin(&w);
-    if (way == SLEEP_SIGNAL && w.until_ns > look(clock_peek))
+    if (way == SLEEP_SIGNAL && w.until_ns > look_at_clock(clock_peek))
         clock_sleep_begin(w.until_ns, way, NULL, NULL);
     return w;
 }

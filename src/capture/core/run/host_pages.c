@@ -124,7 +124,7 @@ static uint64_t pages_present(int map, uint64_t first, uint64_t count)
     return there;
 }
 
-static uint64_t within(const struct ranges *r, bool tensors_too)
+static uint64_t pages_within(const struct ranges *r, bool tensors_too)
 {
     int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     uint64_t pages = 0, seen = 0;
@@ -145,7 +145,7 @@ static uint64_t within(const struct ranges *r, bool tensors_too)
 
 uint64_t host_pages_within(const struct ranges *ranges)
 {
-    return within(ranges, true);
+    return pages_within(ranges, true);
 }
 
 /* --- memsim's own --------------------------------------------------------- */
@@ -193,7 +193,7 @@ uint64_t host_pages_own(const struct ranges *ranges, const char *directory)
     char folder[512];
     const char *const folders[2] = {folder, directory};
     bool own = false, is_first;
-    uint64_t bytes = 0, pinned = within(ranges, false);
+    uint64_t bytes = 0, pinned = pages_within(ranges, false);
 
     libraries_folder(folder, sizeof folder);
     if (!lines_open(&lines, "/proc/self/smaps"))

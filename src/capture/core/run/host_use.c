@@ -109,7 +109,7 @@ static bool is_stale(void)
 }
 
 /* After something was taken. A peak that is no higher needs no look. */
-static void look(void)
+static void look_at_host(void)
 {
     uint64_t now_ns = clock_host(CLOCK_MONOTONIC_COARSE);
 
@@ -152,10 +152,10 @@ static void range_take(const struct range *r)
     young_change(r, r->bytes);
     if (to == &large)
         known += r->bytes;
-    look();
+    look_at_host();
 }
 
-static void give(uint64_t address)
+static void give_back(uint64_t address)
 {
     struct range old;
     bool found = ranges_remove(&small, address, &old);
@@ -184,7 +184,7 @@ void memsim_host_gives(uint64_t address)
     if (!address || !mine)
         return;
     core_lock(LOCK_HOST);
-    give(address);
+    give_back(address);
     core_unlock(LOCK_HOST);
 }
 
@@ -236,7 +236,7 @@ static void last_look(void)
 {
     core_lock(LOCK_HOST);
     next_look_ns = 0;
-    look();
+    look_at_host();
     if (!host_pages_forked()) {
         session_raise(&mine->peak, host_pages_peak());
         atomic_store(&mine->own, host_pages_own(&large, session->directory));

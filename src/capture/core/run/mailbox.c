@@ -82,7 +82,7 @@ static struct mailbox_file *file_map(const char id[MAILBOX_ID_BYTES],
     return p == MAP_FAILED ? NULL : p;
 }
 
-static void news(struct mailbox_file *file)
+static void read_news(struct mailbox_file *file)
 {
     atomic_fetch_add(&file->news, 1);
     syscall(SYS_futex, &file->news, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
@@ -102,7 +102,7 @@ void memsim_mailbox_open(struct mailbox *box, const char id[MAILBOX_ID_BYTES],
                                            rank + 1)) {
             atomic_store(&box->file->seats[i].pid, (uint32_t)getpid());
             box->seat = i;
-            news(box->file);
+            read_news(box->file);
             return;
         }
     }
@@ -201,7 +201,7 @@ void memsim_mailbox_post(struct mailbox *box,
     }
     atomic_store(&l->key, key_of(letter));
     atomic_fetch_add(&seat->posted, 1);
-    news(box->file);
+    read_news(box->file);
 }
 
 /* Of SEAT the letter with KEY, or NULL with *LATER set where a later one to the

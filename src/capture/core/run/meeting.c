@@ -535,8 +535,8 @@ static bool seat_sleep(uint32_t news, long ns)
 
 /* One that has waited in vain for a while looks whether that has a point. The
  * lock is held, and given back meanwhile. */
-static void doubt(const struct meeting_point *points, uint32_t count,
-                  struct patience *p)
+static void doubt_points(const struct meeting_point *points, uint32_t count,
+                         struct patience *p)
 {
     if (gone_forsake(points, count, true))
         return;
@@ -589,7 +589,7 @@ uint64_t memsim_meeting_look(const struct meeting_point *points,
         others_want(points, count);
         first_wake();
         if (waited_ns >= SLEEP_NS)
-            doubt(points, count, &p);
+            doubt_points(points, count, &p);
         else
             gone_forsake(points, count, false);
         if (until_ns != MEETING_NEVER && is_first(&p)) {

@@ -119,7 +119,7 @@ void peers_leave(void)
 /* --- the others ----------------------------------------------------------- */
 
 /* Whether PID descends from, or is, ANCESTOR. */
-static bool descends(uint32_t pid, uint32_t ancestor)
+static bool process_descends(uint32_t pid, uint32_t ancestor)
 {
     struct stat_line stat;
 
@@ -154,8 +154,8 @@ static bool peer_at(struct session *s, int i, uint64_t *ticks)
     if (!pid || pid == own || !stat_read(pid, &stat))
         return false;
     *ticks = stat.busy_ticks;
-    return uses_gpu(s, pid) ||
-           (!descends(process_starter(), pid) && !descends(pid, own));
+    return uses_gpu(s, pid) || (!process_descends(process_starter(), pid) &&
+                                !process_descends(pid, own));
 }
 
 uint32_t memsim_peers_count(void)

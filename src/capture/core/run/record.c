@@ -39,7 +39,7 @@ uint32_t record_thread(void)
     return mine - 1;
 }
 
-static uint64_t held(void)
+static uint64_t record_held(void)
 {
     return atomic_load_explicit(&clock_held_ns, memory_order_relaxed);
 }
@@ -52,7 +52,7 @@ void record_skip(uint64_t start_ns)
     if (took_ns < SKIP_NS)
         return;
     core_lock(LOCK_RECORD);
-    uint64_t before_ns = held(), last_ns = record_writer.time_ns;
+    uint64_t before_ns = record_held(), last_ns = record_writer.time_ns;
     uint64_t at_ns = start_ns - before_ns;
 
     if (record_worker == record_thread()) {
@@ -65,7 +65,7 @@ void record_skip(uint64_t start_ns)
         uint64_t now_ns = clock_host(CLOCK_MONOTONIC);
         atomic_fetch_add_explicit(&clock_held_ns, own_ns + now_ns - then_ns,
                                   memory_order_relaxed);
-        clock_set_back(now_ns, held() - before_ns);
+        clock_set_back(now_ns, record_held() - before_ns);
     }
     core_unlock(LOCK_RECORD);
 }

@@ -63,7 +63,7 @@ static int push_a(const char *text)
     return memsim_range_push(0, text);
 }
 
-static int pop(void)
+static int pop_range(void)
 {
     return memsim_range_pop(0);
 }
@@ -104,7 +104,7 @@ static const struct function core_functions[] = {
     FUNCTION(NVTX_CBID_CORE_MarkA, mark_a),
     FUNCTION(NVTX_CBID_CORE_RangePushEx, push_ex),
     FUNCTION(NVTX_CBID_CORE_RangePushA, push_a),
-    FUNCTION(NVTX_CBID_CORE_RangePop, pop),
+    FUNCTION(NVTX_CBID_CORE_RangePop, pop_range),
 };
 
 static const struct function domain_functions[] = {

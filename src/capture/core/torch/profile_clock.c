@@ -119,7 +119,7 @@ static void converter_begin(const void *converter)
     clock_log_begin(&now);
 }
 
-static int64_t convert(const struct function *f, uint64_t *argument)
+static int64_t convert_time(const struct function *f, uint64_t *argument)
 {
     uint64_t time = *argument, user_ns;
 
@@ -132,8 +132,8 @@ static int64_t convert(const struct function *f, uint64_t *argument)
 }
 
 /* Operations of libstdc++'s _Manager_operation. */
-static bool manage(struct function *to, const struct function *from,
-                   int operation)
+static bool manage_function(struct function *to, const struct function *from,
+                            int operation)
 {
     enum { TYPE, POINTER, CLONE, DESTROY };
 
@@ -148,8 +148,8 @@ static bool manage(struct function *to, const struct function *from,
 
 /* Ours has no state. The real one would look at the clock 1,000 times, which at
  * --host-speed 0 is taken for a wait. */
-static void construct(const char *library, const char *name, void *converter,
-                      const void *caller)
+static void construct_converter(const char *library, const char *name,
+                                void *converter, const void *caller)
 {
     void (*real)(void *);
 
@@ -159,8 +159,8 @@ static void construct(const char *library, const char *name, void *converter,
         real(converter);
 }
 
-static struct function make(const char *library, const char *name,
-                            const void *converter, const void *caller)
+static struct function make_converter(const char *library, const char *name,
+                                      const void *converter, const void *caller)
 {
     const void **place = converter_find(converter);
     struct function (*real)(const void *);
@@ -174,35 +174,35 @@ static struct function make(const char *library, const char *name,
         end = moment_now();
         clock_log_end();
     }
-    return (struct function){.manage = manage, .invoke = convert};
+    return (struct function){.manage = manage_function, .invoke = convert_time};
 }
 
 void c10_construct(void *converter) __asm__(C10(CONSTRUCT));
 CORE_API void c10_construct(void *converter)
 {
-    construct("libc10.so", C10(CONSTRUCT), converter,
-              __builtin_return_address(0));
+    construct_converter("libc10.so", C10(CONSTRUCT), converter,
+                        __builtin_return_address(0));
 }
 
 struct function c10_make(const void *converter) __asm__(C10(MAKE));
 CORE_API struct function c10_make(const void *converter)
 {
-    return make("libc10.so", C10(MAKE), converter,
-                __builtin_return_address(0));
+    return make_converter("libc10.so", C10(MAKE), converter,
+                          __builtin_return_address(0));
 }
 
 void kineto_construct(void *converter) __asm__(KINETO(CONSTRUCT));
 CORE_API void kineto_construct(void *converter)
 {
-    construct(PROFILER, KINETO(CONSTRUCT), converter,
-              __builtin_return_address(0));
+    construct_converter(PROFILER, KINETO(CONSTRUCT), converter,
+                        __builtin_return_address(0));
 }
 
 struct function kineto_make(const void *converter) __asm__(KINETO(MAKE));
 CORE_API struct function kineto_make(const void *converter)
 {
-    return make(PROFILER, KINETO(MAKE), converter,
-                __builtin_return_address(0));
+    return make_converter(PROFILER, KINETO(MAKE), converter,
+                          __builtin_return_address(0));
 }
 
 #endif

@@ -94,19 +94,19 @@ static void phase_set(uint32_t phase)
         RECORD(PHASE, .phase = phase);
 }
 
-static unsigned innermost(void)
+static unsigned innermost_tag(void)
 {
     return (inside.depth < DEPTH ? inside.depth : DEPTH) - 1;
 }
 
 uint32_t memsim_tag_top(void)
 {
-    return inside.depth ? inside.open[innermost()].module : 0;
+    return inside.depth ? inside.open[innermost_tag()].module : 0;
 }
 
-static bool recomputes(void)
+static bool tag_recomputes(void)
 {
-    return inside.depth && inside.open[innermost()].recomputes;
+    return inside.depth && inside.open[innermost_tag()].recomputes;
 }
 
 void memsim_tag_enter(uint32_t id)
@@ -216,7 +216,7 @@ void tag_now(struct tag *tag)
     if (!started)
         return;
     bool in_node = sequence_node(&tag->module);
-    if (in_node && !recomputes()) {
+    if (in_node && !tag_recomputes()) {
         tag->phase = TRACE_PHASE_BACKWARD;
     } else if (inside.depth) {
         tag->module = within ? within : memsim_tag_top();

@@ -143,7 +143,7 @@ static const char *torch_library(const void *return_address)
                : info.dli_fname;
 }
 
-static void observe(void)
+static void observe_torch(void)
 {
     if (atomic_load(&caching) && !atomic_exchange(&tracked, true))
         torch_slots_attach(entry_see);
@@ -156,7 +156,7 @@ static void observe(void)
 void torch_observe(void)
 {
     atomic_store(&observing, true);
-    observe();
+    observe_torch();
 }
 
 static void torch_meet(const char *library, bool native)
@@ -181,7 +181,7 @@ static void torch_meet(const char *library, bool native)
                     "streams of its blocks are not recorded",
                     version);
     if (observing || !watched || getenv("PYTORCH_NO_CUDA_MEMORY_CACHING"))
-        observe();
+        observe_torch();
 }
 
 const char *memsim_torch_version(void)

@@ -146,7 +146,8 @@ void await_reach(uint64_t mask)
     clock_waits_end(start_ns);
 }
 
-static bool overlaps(const struct entry *e, uint64_t address, uint64_t bytes)
+static bool entry_overlaps(const struct entry *e, uint64_t address,
+                           uint64_t bytes)
 {
     return address < e->address + e->bytes && e->address < address + bytes;
 }
@@ -158,7 +159,7 @@ static uint64_t mask_at(uint64_t address, uint64_t bytes)
     for (uint64_t mask = await_live; mask; mask &= mask - 1) {
         int i = __builtin_ctzll(mask);
 
-        if (overlaps(&entries[i], address, bytes))
+        if (entry_overlaps(&entries[i], address, bytes))
             found |= UINT64_C(1) << i;
     }
     return found;

@@ -12,7 +12,7 @@
 #include "capture/core/work/stream.h"
 
 /* The largest power of two that divides all three addresses, up to 256. */
-static uint64_t alignment(const struct gemm *g)
+static uint64_t gemm_alignment(const struct gemm *g)
 {
     uint64_t bits = (uint64_t)g->a | (uint64_t)g->b | (uint64_t)g->c | 256;
 
@@ -21,7 +21,7 @@ static uint64_t alignment(const struct gemm *g)
 
 /* Whether beta is not 0, so that the result's old values are read: as far as
  * the host can tell. */
-static bool accumulates(const struct gemm *g)
+static bool gemm_accumulates(const struct gemm *g)
 {
     bool wide = g->scale == 1 || g->scale == 5; /* CUDA_R_64F, CUDA_C_64F */
     size_t bytes = wide ? 8 : g->scale == 2 ? 2 : 4; /* CUDA_R_16F */
@@ -33,7 +33,7 @@ static bool accumulates(const struct gemm *g)
     return bits != 0;
 }
 
-static uint64_t pack(int64_t low, int64_t high)
+static uint64_t pack_words(int64_t low, int64_t high)
 {
     return trace_pack((uint32_t)low, (uint32_t)high);
 }
@@ -67,13 +67,14 @@ void gemm_record(uint32_t name, const struct gemm *g, int device)
     SUBMIT(GEMM, .name = name, .device = (uint64_t)device, .stream = g->stream,
            .m = (uint64_t)g->m, .n = (uint64_t)g->n, .k = (uint64_t)g->k,
            .batch = (uint64_t)g->batch, .types_a_b_c_d = types,
-           .compute_scale = pack(g->compute, g->scale),
-           .transpose_a_b = pack(g->transpose_a, g->transpose_b),
-           .lda_ldb = pack(g->lda, g->ldb), .ldc_ldd = pack(g->ldc, g->ldd),
+           .compute_scale = pack_words(g->compute, g->scale),
+           .transpose_a_b = pack_words(g->transpose_a, g->transpose_b),
+           .lda_ldb = pack_words(g->lda, g->ldb),
+           .ldc_ldd = pack_words(g->ldc, g->ldd),
            .stride_a = (uint64_t)g->stride_a, .stride_b = (uint64_t)g->stride_b,
-           .stride_c = (uint64_t)g->stride_c, .alignment = alignment(g),
+           .stride_c = (uint64_t)g->stride_c, .alignment = gemm_alignment(g),
            .epilogue = g->epilogue, .workspace_bytes = g->workspace_bytes,
-           .math_mode = g->math_mode, .accumulates = accumulates(g));
+           .math_mode = g->math_mode, .accumulates = gemm_accumulates(g));
 }
 
 int memsim_gemm(uint32_t name, const struct gemm *g)

@@ -201,8 +201,9 @@ int memsim_graph_add(uint64_t graph, const uint64_t *dependencies, size_t count,
     return CORE_OK;
 }
 
-static int change(struct graph_changes *changes, const struct graph_node *node,
-                  const struct graph_work *work)
+static int change_node(struct graph_changes *changes,
+                       const struct graph_node *node,
+                       const struct graph_work *work)
 {
     struct graph_change *c =
         graph_change_begin(changes, node->number, node->body->count);
@@ -276,7 +277,7 @@ int memsim_graph_node_set(uint64_t handle, const struct graph_work *work)
 
     int rc = can_change(node, work);
 
-    return rc ? rc : change(&node->body->changes, node, work);
+    return rc ? rc : change_node(&node->body->changes, node, work);
 }
 
 /* NODE where EXEC was made of its graph when that had it already. */
@@ -305,7 +306,7 @@ int memsim_graph_exec_set(uint64_t handle, uint64_t node_handle,
         return rc;
     exec->is_stale = true;
     exec->frees = misuse_frees() - 1;
-    return change(&exec->changes, node, work);
+    return change_node(&exec->changes, node, work);
 }
 
 static bool can_be_off(const struct graph_node *node)

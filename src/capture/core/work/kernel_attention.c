@@ -15,7 +15,7 @@ static int32_t int_at(const char *params, size_t offset)
     return value;
 }
 
-static uint64_t pack(int32_t low, int32_t high)
+static uint64_t pack_words(int32_t low, int32_t high)
 {
     return trace_pack((uint32_t)low, (uint32_t)high);
 }
@@ -70,10 +70,10 @@ bool kernel_flash_read(const struct kernel_launch *launch,
         memcpy(s, params + at, sizeof s);
         if (!is_flash_sizes(s))
             continue;
-        words[0] = pack(s[QUERIES], s[KEYS]);
-        words[1] = pack(heads, kv_heads);
-        words[2] = pack(s[D], s[D]);
-        words[3] = pack(s[B], 0);
+        words[0] = pack_words(s[QUERIES], s[KEYS]);
+        words[1] = pack_words(heads, kv_heads);
+        words[2] = pack_words(s[D], s[D]);
+        words[3] = pack_words(s[B], 0);
         words[4] = s[TOTAL] > 0 ? (uint64_t)s[TOTAL] : 0;
         return true;
     }
@@ -89,10 +89,10 @@ static bool sizes_record(const struct kernel_launch *launch, const char *sizes,
     memcpy(s, sizes, sizeof s);
     if (s[0] <= 0 || s[1] <= 0 || s[2] <= 0 || s[3] <= 0 || mask > 2)
         return false;
-    words[0] = pack(s[2], s[3]);
-    words[1] = pack(heads, heads);
-    words[2] = pack(s[0], s[1]);
-    words[3] = pack(batch, mask);
+    words[0] = pack_words(s[2], s[3]);
+    words[1] = pack_words(heads, heads);
+    words[2] = pack_words(s[0], s[1]);
+    words[3] = pack_words(batch, mask);
     return true;
 }
 

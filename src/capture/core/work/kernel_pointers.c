@@ -29,7 +29,7 @@ struct reader {
     bool with_templates, is_template;
 };
 
-static int remember(struct reader *r, int type)
+static int remember_type(struct reader *r, int type)
 {
     if (r->count < SUBSTITUTIONS)
         r->types[r->count++] = type;
@@ -77,20 +77,20 @@ static int parameter_read(struct reader *r)
         inner = parameter_read(r);
         if (inner < 0)
             return -1;
-        return remember(r, TYPE_POINTER |
-                               (inner & TYPE_CONST ? TYPE_READ_ONLY : 0));
+        return remember_type(r, TYPE_POINTER |
+                                    (inner & TYPE_CONST ? TYPE_READ_ONLY : 0));
     case 'K':
         r->at++;
         inner = parameter_read(r);
-        return inner < 0 ? -1 : remember(r, inner | TYPE_CONST);
+        return inner < 0 ? -1 : remember_type(r, inner | TYPE_CONST);
     case 'S':
         return reference_read(r, r->types, r->count);
     case 'T':
         inner = reference_read(r, r->arguments, r->argument_count);
-        return inner < 0 ? -1 : remember(r, inner);
+        return inner < 0 ? -1 : remember_type(r, inner);
     default:
         if (isdigit((unsigned char)*r->at))
-            return identifier_skip(r) ? remember(r, 0) : -1;
+            return identifier_skip(r) ? remember_type(r, 0) : -1;
         if (!*r->at || !strchr("vwbcahstijlmxynofde", *r->at))
             return -1;
         r->at++;
@@ -136,12 +136,12 @@ static bool name_skip(struct reader *r)
         if (!identifier_skip(r))
             return false;
         if (*r->at == 'I') {
-            remember(r, 0);
+            remember_type(r, 0);
             if (!r->with_templates || !template_read(r))
                 return false;
         }
         if (nested && *r->at != 'E')
-            remember(r, 0);
+            remember_type(r, 0);
     } while (nested && *r->at != 'E');
     r->at += nested;
     return true;

@@ -68,7 +68,7 @@ uint64_t memsim_call_workspace(uint64_t key, uint64_t bytes)
 
 #define ROWS_MAX 4096 /* above, what lies between rows is not known either */
 
-static void forget(uint64_t stream, uint64_t address, uint64_t bytes)
+static void forget_values(uint64_t stream, uint64_t address, uint64_t bytes)
 {
     const uint64_t step[STEP_WORDS] = {address, bytes};
 
@@ -82,11 +82,11 @@ void memsim_call_writes(uint64_t stream, uint64_t address, uint64_t bytes,
     if (!rows || !bytes || !memsim_values_is_device(address))
         return;
     if (rows == 1 || step <= bytes || rows > ROWS_MAX) {
-        forget(stream, address, (rows - 1) * step + bytes);
+        forget_values(stream, address, (rows - 1) * step + bytes);
         return;
     }
     for (uint64_t i = 0; i < rows; i++)
-        forget(stream, address + i * step, bytes);
+        forget_values(stream, address + i * step, bytes);
 }
 
 void memsim_call_result(void *result, uint64_t bytes)

@@ -55,7 +55,7 @@ static struct stream *stream_find(uint64_t handle)
     return memsim_handle_get(HANDLE_STREAM, (void *)handle);
 }
 
-static int invalidate(struct capture *capture, int code)
+static int invalidate_capture(struct capture *capture, int code)
 {
     capture->status = CAPTURE_INVALIDATED;
     return code;
@@ -79,8 +79,8 @@ static bool capture_join(struct capture *capture, struct stream *stream,
     return true;
 }
 
-static int begin(struct stream *stream, uint64_t handle, enum capture_mode mode,
-                 uint64_t graph)
+static int begin_capture(struct stream *stream, uint64_t handle,
+                         enum capture_mode mode, uint64_t graph)
 {
     struct capture *capture = captures;
 
@@ -116,7 +116,7 @@ int memsim_capture_begin(uint64_t handle, enum capture_mode mode,
     if (rc)
         return rc;
     core_lock(LOCK_GRAPH);
-    rc = begin(stream, handle, mode, into);
+    rc = begin_capture(stream, handle, mode, into);
     core_unlock(LOCK_GRAPH);
     if (rc && !graph)
         memsim_graph_destroy(into);
@@ -247,7 +247,7 @@ int memsim_capture_exchange_mode(int *mode)
 
 /* cudaThreadExchangeStreamCaptureMode: a thread's own captures forbid unless
  * begun relaxed, another's only when both it and this thread are global. */
-static bool forbids(const struct capture *capture)
+static bool capture_forbids(const struct capture *capture)
 {
     if (capture->thread == record_thread())
         return capture->mode != CAPTURE_RELAXED;
@@ -262,8 +262,8 @@ int memsim_capture_forbids(void)
         return CORE_OK;
     core_lock(LOCK_GRAPH);
     for (struct capture *c = captures; c < captures + CAPTURES_MAX; c++)
-        if (c->id && forbids(c))
-            rc = invalidate(c, CORE_CAPTURE_UNSUPPORTED);
+        if (c->id && capture_forbids(c))
+            rc = invalidate_capture(c, CORE_CAPTURE_UNSUPPORTED);
     core_unlock(LOCK_GRAPH);
     return rc;
 }
@@ -275,7 +275,7 @@ int capture_asks_event(const struct event *event)
     core_lock(LOCK_GRAPH);
     for (struct capture *c = captures; c < captures + CAPTURES_MAX; c++)
         if (c->id == event->mark.capture)
-            invalidate(c, CORE_CAPTURED_EVENT);
+            invalidate_capture(c, CORE_CAPTURED_EVENT);
     core_unlock(LOCK_GRAPH);
     return CORE_CAPTURED_EVENT;
 }
@@ -433,7 +433,7 @@ int capture_judge(const struct stream *stream)
     for (struct capture *c = captures; !stream && c < captures + CAPTURES_MAX;
          c++)
         if (c->id && c->blocking && c->mode != CAPTURE_RELAXED)
-            rc = invalidate(c, CORE_CAPTURE_IMPLICIT);
+            rc = invalidate_capture(c, CORE_CAPTURE_IMPLICIT);
     core_unlock(LOCK_GRAPH);
     return rc;
 }
@@ -446,7 +446,7 @@ int capture_synchronizes(const struct stream *stream)
         return CORE_OK;
     return capture->status == CAPTURE_INVALIDATED
                ? CORE_CAPTURE_INVALIDATED
-               : invalidate(capture, CORE_CAPTURE_UNSUPPORTED);
+               : invalidate_capture(capture, CORE_CAPTURE_UNSUPPORTED);
 }
 
 void capture_record_event(const struct stream *stream, struct event *event)
@@ -463,7 +463,8 @@ void capture_record_event(const struct stream *stream, struct event *event)
     core_unlock(LOCK_GRAPH);
 }
 
-static void depend(struct member *member, const struct capture_mark *mark)
+static void depend_on_mark(struct member *member,
+                           const struct capture_mark *mark)
 {
     for (int i = 0; i < CAPTURE_STREAMS; i++)
         if (member->clock[i] < mark->clock[i])
@@ -489,14 +490,14 @@ static int wait_event(struct stream *stream, uint64_t handle,
     if (own && own->status == CAPTURE_INVALIDATED)
         return CORE_CAPTURE_INVALIDATED;
     if (!of_event) /* an event from outside cannot order work inside */
-        return own ? invalidate(own, CORE_CAPTURE_ISOLATION) : CORE_OK;
+        return own ? invalidate_capture(own, CORE_CAPTURE_ISOLATION) : CORE_OK;
     if (!stream)
-        return invalidate(of_event, CORE_CAPTURE_IMPLICIT);
+        return invalidate_capture(of_event, CORE_CAPTURE_IMPLICIT);
     if (own && own != of_event)
-        return invalidate(own, CORE_CAPTURE_MERGE);
+        return invalidate_capture(own, CORE_CAPTURE_MERGE);
     if (!own && !capture_join(of_event, stream, handle))
-        return invalidate(of_event, CORE_CAPTURE_UNSUPPORTED);
-    depend(member_of(stream), mark);
+        return invalidate_capture(of_event, CORE_CAPTURE_UNSUPPORTED);
+    depend_on_mark(member_of(stream), mark);
     return CORE_OK;
 }
 
@@ -517,6 +518,6 @@ void capture_forget_stream(const struct stream *stream)
 
     if (!capture)
         return;
-    invalidate(capture, 0);
+    invalidate_capture(capture, 0);
     member_of(stream)->stream = NULL;
 }

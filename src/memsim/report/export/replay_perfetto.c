@@ -17,7 +17,7 @@ struct player {
     struct err err;           /* why it was not read to its end */
 };
 
-static void watch(void *context, const struct replay_moment *now)
+static void watch_moment(void *context, const struct replay_moment *now)
 {
     struct player *p = context;
     struct perfetto_card *card = &p->cards[now->device];
@@ -29,13 +29,14 @@ static void watch(void *context, const struct replay_moment *now)
     perfetto_card_used(card, now->index, now->time_ns, now->used_bytes);
 }
 
-static int play(const struct recording *rec, struct player *p, struct err *err)
+static int play_recording(const struct recording *rec, struct player *p,
+                          struct err *err)
 {
     struct replay_config config = rec->whatif.config;
     struct replay_result result;
 
     alloc_conf_init(&config.conf);
-    config.watcher = watch;
+    config.watcher = watch_moment;
     config.listener_context = p;
     if (alloc_conf_parse(&config.conf, rec->whatif.rows[0].conf, config.rules,
                          err) ||
@@ -92,7 +93,7 @@ static void recordings_write(const struct replay_report *r, struct perfetto *to,
         players[i].start_ns = UINT64_MAX;
         if (!recording_is_used(&r->recordings[i]))
             continue;
-        play(&r->recordings[i], &players[i], &err);
+        play_recording(&r->recordings[i], &players[i], &err);
         if (r->recordings[i].trace) {
             players[i].log = perfetto_trace_read(
                 r->recordings[i].path, PERFETTO_NO_PEAK, &players[i].err);

@@ -206,7 +206,7 @@ static void rank_write(struct writer *w, const struct result_rank *rank)
 }
 
 /* Processes of one machine have one clock. */
-static uint64_t earliest(const struct result *r)
+static uint64_t earliest_time(const struct result *r)
 {
     uint64_t first_ns = perfetto_time_start(r);
 
@@ -228,7 +228,7 @@ static void perfetto_report_write(const void *report,
     (void)style;
     w.told = cJSON_AddArrayToObject(metadata, "processes");
     perfetto_begin(&w.to, out);
-    w.to.origin_ns = earliest(result);
+    w.to.origin_ns = earliest_time(result);
     for (size_t i = 0; i < result->rank_count; i++)
         rank_write(&w, &result->ranks[i]);
     perfetto_end(&w.to, metadata);

@@ -42,7 +42,7 @@ static const char *module_name(const struct attribution *a, size_t module)
 }
 
 /* What no module was at work for, as a module of its own: all the rest. */
-static struct attribution_module outside(const struct attribution *a)
+static struct attribution_module outside_module(const struct attribution *a)
 {
     struct attribution_module rest = {.name = (char *)"", .self = a->at_peak};
 
@@ -65,7 +65,7 @@ static int owner_compare(const void *x, const void *y)
 
 static void add_owners(cJSON *device, const struct attribution *a)
 {
-    struct attribution_module rest = outside(a);
+    struct attribution_module rest = outside_module(a);
     const struct attribution_module **owners =
         xcalloc(a->module_count + 1, sizeof *owners);
     size_t count = 0;

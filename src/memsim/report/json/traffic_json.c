@@ -6,7 +6,7 @@
 #include "memsim/collectives/traffic.h"
 
 /* To the last bit, which cJSON's own printing may lose. */
-static cJSON *exact(double value)
+static cJSON *exact_number(double value)
 {
     char digits[32];
 
@@ -18,7 +18,7 @@ static void add_sum(cJSON *to, const struct traffic_sum *sum)
 {
     json_add_uint(to, "calls", sum->calls);
     json_add_bytes(to, "bytes", sum->bytes);
-    cJSON_AddItemToObject(to, "time_us", exact(sum->us));
+    cJSON_AddItemToObject(to, "time_us", exact_number(sum->us));
 }
 
 static void add_warning(cJSON *array, const char *text, uint64_t calls)
@@ -39,7 +39,7 @@ static void add_sizes(cJSON *to, const struct traffic_row *row)
 
         json_add_bytes(size, "bytes", row->sizes[i].bytes);
         json_add_uint(size, "calls", row->sizes[i].calls);
-        cJSON_AddItemToObject(size, "call_us", exact(row->sizes[i].us));
+        cJSON_AddItemToObject(size, "call_us", exact_number(row->sizes[i].us));
     }
 }
 
@@ -76,7 +76,7 @@ static void add_rank(cJSON *to, const struct traffic_rank *r)
     }
     cJSON *steps = cJSON_AddArrayToObject(to, "steps_time_us");
     for (uint32_t i = 0; i < r->steps; i++)
-        cJSON_AddItemToArray(steps, exact(r->step_us[i]));
+        cJSON_AddItemToArray(steps, exact_number(r->step_us[i]));
     cJSON *rows = cJSON_AddArrayToObject(to, "kinds");
     for (size_t i = 0; i < r->row_count; i++)
         add_row(json_add_object(rows), &r->rows[i], r->typical);

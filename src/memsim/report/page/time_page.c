@@ -83,7 +83,7 @@ static void add_list(struct page *p, const char *name, size_t count,
     free(values);
 }
 
-static double since(const struct page *p, uint64_t ns)
+static double ms_since(const struct page *p, uint64_t ns)
 {
     return (double)ns - (double)p->origin_ns;
 }
@@ -114,7 +114,7 @@ static double op_track(struct page *p, size_t i)
 
 static double op_start(struct page *p, size_t i)
 {
-    return since(p, p->log->ops[i].done.start_ns);
+    return ms_since(p, p->log->ops[i].done.start_ns);
 }
 
 static double op_duration(struct page *p, size_t i)
@@ -126,7 +126,7 @@ static double op_duration(struct page *p, size_t i)
 
 static double op_launched(struct page *p, size_t i)
 {
-    return since(p, p->log->ops[i].done.called_ns);
+    return ms_since(p, p->log->ops[i].done.called_ns);
 }
 
 static double op_name(struct page *p, size_t i)
@@ -238,7 +238,7 @@ static double call_track(struct page *p, size_t i)
 
 static double call_start(struct page *p, size_t i)
 {
-    return since(p, p->log->calls[i].start_ns);
+    return ms_since(p, p->log->calls[i].start_ns);
 }
 
 static double call_duration(struct page *p, size_t i)
@@ -279,7 +279,7 @@ static void add_calls(struct page *p)
 
 /* --- the timeline --------------------------------------------------------- */
 
-static uint64_t earliest(const struct time_log *log, uint64_t begin_ns)
+static uint64_t earliest_after(const struct time_log *log, uint64_t begin_ns)
 {
     for (size_t i = 0; i < log->call_count; i++)
         if (log->calls[i].start_ns < begin_ns)
@@ -300,7 +300,7 @@ static void rank_add(cJSON *rank, const struct time_log *log, size_t step)
                                        ? log->call_count
                                        : PAGE_MAX};
 
-    p.origin_ns = earliest(log, s->begins[step].ns);
+    p.origin_ns = earliest_after(log, s->begins[step].ns);
     p.object = cJSON_AddObjectToObject(rank, "step_timeline");
     json_add_uint(p.object, "step_index", step);
     json_add_uint(p.object, "begin_ns", s->begins[step].ns - p.origin_ns);

@@ -139,7 +139,7 @@ static const struct batch_outcome *outcome_find(const struct batch_report *r,
     return NULL;
 }
 
-static const struct batch_outcome *failure(const struct batch_report *r)
+static const struct batch_outcome *find_failure(const struct batch_report *r)
 {
     for (size_t i = 0; i < r->outcome_count; i++)
         if (batch_verdict_ends(r->outcomes[i].verdict))
@@ -166,7 +166,7 @@ static void write_verdict(const struct batch_report *r, FILE *out)
 {
     uint64_t largest = batch_search_largest(&r->search);
     uint64_t limit = batch_search_limit(&r->search);
-    bool over = !r->signal && !failure(r);
+    bool over = !r->signal && !find_failure(r);
 
     if (!largest && over)
         fprintf(out, "memsim: not even batch %" PRIu64 " fits", r->search.from);
@@ -198,7 +198,7 @@ static void write_growth(const struct batch_report *r, FILE *out)
 
 static void write_notes(const struct batch_report *r, FILE *out)
 {
-    const struct batch_outcome *failed = failure(r);
+    const struct batch_outcome *failed = find_failure(r);
 
     if (failed && failed->verdict == BATCH_NONE)
         fprintf(out,

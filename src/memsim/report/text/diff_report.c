@@ -140,10 +140,10 @@ static char *excess_words(const struct diff_report *r)
 
 /* --- notes ---------------------------------------------------------------- */
 
-static void note(struct diff_report *r, const char *format, ...)
+static void add_note(struct diff_report *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void note(struct diff_report *r, const char *format, ...)
+static void add_note(struct diff_report *r, const char *format, ...)
 {
     va_list args;
     char *text;
@@ -175,7 +175,8 @@ static void note_commands(struct diff_report *r)
     char *after = command_join(r->diff->after->command);
 
     if (strcmp(before, after))
-        note(r, "the commands differ: `%s' before, `%s' after", before, after);
+        add_note(r, "the commands differ: `%s' before, `%s' after", before,
+                 after);
     free(before);
     free(after);
 }
@@ -186,21 +187,21 @@ static void note_gpus(struct diff_report *r)
     char before[SIZE_LENGTH], after[SIZE_LENGTH];
 
     if (strcmp(a->name, b->name))
-        note(r, "the GPUs differ: %s before, %s after", a->name, b->name);
+        add_note(r, "the GPUs differ: %s before, %s after", a->name, b->name);
     if (a->memory_bytes != b->memory_bytes)
-        note(r, "the memory of the GPUs differs: %s before, %s after",
-             units_format_bytes(a->memory_bytes, before, sizeof before),
-             units_format_bytes(b->memory_bytes, after, sizeof after));
+        add_note(r, "the memory of the GPUs differs: %s before, %s after",
+                 units_format_bytes(a->memory_bytes, before, sizeof before),
+                 units_format_bytes(b->memory_bytes, after, sizeof after));
 }
 
 static void note_cards_alone(struct diff_report *r)
 {
     if (r->diff->before_alone)
-        note(r, "only the run before used %zu GPU%s", r->diff->before_alone,
-             r->diff->before_alone == 1 ? "" : "s");
+        add_note(r, "only the run before used %zu GPU%s", r->diff->before_alone,
+                 r->diff->before_alone == 1 ? "" : "s");
     if (r->diff->after_alone)
-        note(r, "only the run after used %zu GPU%s", r->diff->after_alone,
-             r->diff->after_alone == 1 ? "" : "s");
+        add_note(r, "only the run after used %zu GPU%s", r->diff->after_alone,
+                 r->diff->after_alone == 1 ? "" : "s");
 }
 
 static void notes_collect(struct diff_report *r)
@@ -210,11 +211,11 @@ static void notes_collect(struct diff_report *r)
     note_commands(r);
     note_gpus(r);
     if (strcmp(d->before->torch_version, d->after->torch_version))
-        note(r, "PyTorch differs: %s before, %s after",
-             d->before->torch_version, d->after->torch_version);
+        add_note(r, "PyTorch differs: %s before, %s after",
+                 d->before->torch_version, d->after->torch_version);
     note_cards_alone(r);
     if (!result_is_whole(d->before) || !result_is_whole(d->after))
-        note(r, "a run that died may not have got to its peak");
+        add_note(r, "a run that died may not have got to its peak");
 }
 
 static char *slower_words(const struct diff_report *r)

@@ -67,7 +67,7 @@ void gpu_table_add(struct gpu_table *t, const struct result *result,
     add_times(row, result);
 }
 
-static bool fits(const struct gpu_row *row)
+static bool row_fits(const struct gpu_row *row)
 {
     return row->verdict == VERDICT_FITS;
 }
@@ -88,7 +88,7 @@ static int by_number(double a, double b)
 static int by_use(const void *x, const void *y)
 {
     const struct gpu_row *a = x, *b = y;
-    int order = fits(b) - fits(a);
+    int order = row_fits(b) - row_fits(a);
 
     if (!order)
         order = by_number(a->price * (double)a->step_ns,
@@ -261,7 +261,7 @@ static void write_marks(const struct gpu_table *t, FILE *out)
 {
     for (size_t i = 0; i < MARKS; i++)
         for (size_t k = 0; k < t->count; k++)
-            if (fits(&t->rows[k]) && marks[i].is_of(&t->rows[k])) {
+            if (row_fits(&t->rows[k]) && marks[i].is_of(&t->rows[k])) {
                 char first[] = {' ', ' ', marks[i].letter, '\0'};
                 text_write_wrapped(out, first, marks[i].text);
                 break;
@@ -285,7 +285,7 @@ static size_t count_fits(const struct gpu_table *t)
     size_t count = 0;
 
     for (size_t i = 0; i < t->count; i++)
-        count += fits(&t->rows[i]);
+        count += row_fits(&t->rows[i]);
     return count;
 }
 

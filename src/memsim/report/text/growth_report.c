@@ -16,7 +16,7 @@
 #define CALLS_MOST  1000000 /* of an evaluation */
 #define GRAPH_KINDS 3 /* a graph keeps blocks of at least so many kinds */
 
-static bool grows(const struct result_device *d)
+static bool device_grows(const struct result_device *d)
 {
     return d->growth.step_bytes != 0;
 }
@@ -26,7 +26,7 @@ const struct result_device *growth_first(const struct result *result)
     const struct result_device *first = NULL;
 
     for (struct result_walk w = {NULL}; result_walk_next(result, &w);)
-        if (grows(w.device) &&
+        if (device_grows(w.device) &&
             (!first || w.device->growth.least < first->growth.least))
             first = w.device;
     return first;
@@ -153,7 +153,7 @@ void growth_text_write(const struct result_device *d, const char *dim,
     const struct attribution *a = d->attribution;
     char size[SIZE_LENGTH], steps[64] = "";
 
-    if (!grows(d))
+    if (!device_grows(d))
         return;
     if (d->growth.most)
         steps_text(&d->growth, steps, sizeof steps);
@@ -314,7 +314,7 @@ void growth_json_add(cJSON *device, const struct result_device *d)
     json_add_uint(device, "growth_steps", a->growth_steps);
     add_host(device, a);
     add_calls(device, d);
-    if (!grows(d))
+    if (!device_grows(d))
         return;
     cJSON *growth = cJSON_AddObjectToObject(device, "growth");
     json_add_bytes(growth, "step_bytes", d->growth.step_bytes);

@@ -30,8 +30,8 @@ static double slope_of(const struct knee_point *a, const struct knee_point *b)
 
 /* Where the line through A of SLOPE_A crosses that through B of SLOPE_B; they
  * differ. */
-static double cross(const struct knee_point *a, double slope_a,
-                    const struct knee_point *b, double slope_b)
+static double cross_lines(const struct knee_point *a, double slope_a,
+                          const struct knee_point *b, double slope_b)
 {
     double at_a = (double)a->step_ns - slope_a * (double)a->delay_ns;
     double at_b = (double)b->step_ns - slope_b * (double)b->delay_ns;
@@ -52,7 +52,7 @@ static double knee_at(const struct knee_point *points, size_t count,
     double slope = slope_of(next, next + 1);
     if (!(slope > FLAT))
         return least;
-    double at = cross(&points[0], 0, next, slope);
+    double at = cross_lines(&points[0], 0, next, slope);
     return fmin(fmax(at, least), (double)next->delay_ns);
 }
 
@@ -69,7 +69,7 @@ struct knee knee_find(const struct knee_point *points, size_t count)
     if (flat + 1 < last)
         k.slope = slope_of(&points[last - 1], &points[last]);
     if (!flat && k.slope > k.start + FLAT)
-        k.turn_ns = cross(&points[0], k.start, &points[last], k.slope);
+        k.turn_ns = cross_lines(&points[0], k.start, &points[last], k.slope);
     if (!flat)
         k.hidden_ns = 0;
     return k;

@@ -37,7 +37,7 @@ struct chart {
     uint64_t most; /* of all */
 };
 
-static void raise(uint64_t *bytes, uint64_t to)
+static void raise_bytes(uint64_t *bytes, uint64_t to)
 {
     if (*bytes < to)
         *bytes = to;
@@ -47,9 +47,9 @@ static void column_raise(struct chart *c, size_t column,
                          const struct attribution_sums *sums)
 {
     for (size_t i = 0; i < TRACE_CATEGORY_COUNT; i++)
-        raise(&c->bytes[i][column], sums->bytes[i]);
-    raise(&c->all[column], attribution_sum(sums));
-    raise(&c->most, c->all[column]);
+        raise_bytes(&c->bytes[i][column], sums->bytes[i]);
+    raise_bytes(&c->all[column], attribution_sum(sums));
+    raise_bytes(&c->most, c->all[column]);
 }
 
 /* What a point says holds until the next one. */

@@ -41,8 +41,8 @@ static const struct compare_row *base_of(const struct compare_report *r,
     return base;
 }
 
-static double efficiency(const struct compare_figures *f,
-                         const struct compare_figures *base)
+static double scaling_efficiency(const struct compare_figures *f,
+                                 const struct compare_figures *base)
 {
     if (!f->step_ns || !base->step_ns)
         return 0;
@@ -63,7 +63,7 @@ void scaling_find(struct compare_report *report, size_t axis)
             compare_figures_of(row->result, &report->terms);
         struct compare_figures b =
             compare_figures_of(base->result, &report->terms);
-        row->efficiency = efficiency(&f, &b);
+        row->efficiency = scaling_efficiency(&f, &b);
     }
 }
 

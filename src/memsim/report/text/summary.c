@@ -44,12 +44,12 @@ struct page {
     int columns; /* of the terminal */
 };
 
-static const char *ink(const struct page *page, enum ink which)
+static const char *ink_of(const struct page *page, enum ink which)
 {
     return ink_code(which, page->color);
 }
 
-static double percent(uint64_t part, uint64_t whole)
+static double percent_of(uint64_t part, uint64_t whole)
 {
     return whole ? 100.0 * (double)part / (double)whole : 0;
 }
@@ -171,9 +171,10 @@ static void write_verdict(const struct page *page, const struct result *r)
     char detail[128], card[96], capacity[SIZE_LENGTH];
 
     verdict_detail(r, detail, sizeof detail);
-    int width = fprintf(page->out, "memsim: %s%s%s%s", ink(page, h->ink),
-                        h->text, ink(page, INK_PLAIN), detail);
-    width -= (int)(strlen(ink(page, h->ink)) + strlen(ink(page, INK_PLAIN)));
+    int width = fprintf(page->out, "memsim: %s%s%s%s", ink_of(page, h->ink),
+                        h->text, ink_of(page, INK_PLAIN), detail);
+    width -=
+        (int)(strlen(ink_of(page, h->ink)) + strlen(ink_of(page, INK_PLAIN)));
     if (r->rank_count) {
         width += snprintf(
             card, sizeof card, "%s, %s", r->gpu.device_name,
@@ -191,13 +192,13 @@ static void write_figure(const struct page *page, const char *name,
 
     units_format_bytes(bytes, size, sizeof size);
     fprintf(page->out, "  %-16s %11s %5.1f%%", name, size,
-            percent(bytes, capacity));
+            percent_of(bytes, capacity));
 }
 
 static void write_bar(const struct page *page, const struct result_device *d)
 {
     char bar[BAR_CELLS + 1];
-    double share = percent(d->peak_used_bytes, d->capacity_bytes) / 100;
+    double share = percent_of(d->peak_used_bytes, d->capacity_bytes) / 100;
     size_t filled = (size_t)(share * BAR_CELLS + 0.5);
 
     memset(bar, '.', BAR_CELLS);
@@ -306,9 +307,9 @@ static void write_oom(const struct page *page, const struct result_device *d,
     units_format_bytes(o->free_bytes, available, sizeof available);
     units_format_bytes(o->unallocated_bytes, idle, sizeof idle);
     missing_text(o, missing, sizeof missing);
-    fprintf(page->out, "  %s%s asked for %s%s", ink(page, INK_BOLD),
+    fprintf(page->out, "  %s%s asked for %s%s", ink_of(page, INK_BOLD),
             o->torch ? "PyTorch" : "cudaMalloc or a library", requested,
-            ink(page, INK_PLAIN));
+            ink_of(page, INK_PLAIN));
     if (o->at && *o->at->module) {
         fputs(" in ", page->out);
         text_write_end(page->out, o->at->module, OOM_MODULE_COLUMNS);
@@ -371,8 +372,8 @@ static void write_things(const struct page *page, const struct result_device *d)
         moment_words(a, a->peak_step, a->peak_phase, a->peak_episode, when);
     if (d->thing_count)
         fprintf(page->out, "\n  %slargest at the peak%s%s%s\n",
-                ink(page, INK_BOLD), a ? ", " : "", when,
-                ink(page, INK_PLAIN));
+                ink_of(page, INK_BOLD), a ? ", " : "", when,
+                ink_of(page, INK_PLAIN));
     for (size_t i = 0; i < d->thing_count && i < most_things; i++) {
         const struct peak_thing *t = &d->things[i];
         char total[SIZE_LENGTH], each[64], words[THING_TEXT_BYTES];
@@ -396,8 +397,8 @@ static void write_things(const struct page *page, const struct result_device *d)
 static void write_owners(const struct page *page, const struct result_device *d)
 {
     const struct tree_style style = {
-        .bold = ink(page, INK_BOLD),
-        .plain = ink(page, INK_PLAIN),
+        .bold = ink_of(page, INK_BOLD),
+        .plain = ink_of(page, INK_PLAIN),
         .columns = page->columns,
         .verbose = page->verbose,
         .depth = page->depth,
@@ -472,7 +473,7 @@ static void write_rank_title(const struct page *page, const struct shown *s,
 
     if (!named && !several)
         return;
-    fprintf(page->out, "%s", ink(page, INK_BOLD));
+    fprintf(page->out, "%s", ink_of(page, INK_BOLD));
     if (named && s->equal)
         rank_text_write(members, page->out);
     else if (named)
@@ -481,7 +482,7 @@ static void write_rank_title(const struct page *page, const struct shown *s,
         fputs(", its own GPU", page->out);
     else if (one || several)
         fprintf(page->out, "%sGPU %u", named ? ", " : "", d->index);
-    fprintf(page->out, "%s\n", ink(page, INK_PLAIN));
+    fprintf(page->out, "%s\n", ink_of(page, INK_PLAIN));
 }
 
 /* Appends to TEXT from where to where the peak at OFFSET of struct
@@ -550,12 +551,13 @@ static void write_class(const struct page *page, const struct shown *s,
         law_text_write(d, &s->result->wanted, page->out);
         if (step && !i)
             inputs_write(s->result, page->out);
-        growth_text_write(d, ink(page, INK_DIM), ink(page, INK_PLAIN),
+        growth_text_write(d, ink_of(page, INK_DIM), ink_of(page, INK_PLAIN),
                           page->out);
         growth_calls_write(d, page->out);
         write_things(page, d);
         write_owners(page, d);
-        advice_write(d, ink(page, INK_BOLD), ink(page, INK_PLAIN), page->out);
+        advice_write(d, ink_of(page, INK_BOLD), ink_of(page, INK_PLAIN),
+                     page->out);
     }
 }
 
@@ -616,8 +618,9 @@ static void summary_write(const void *result, const struct report_style *style,
                         .depth = style->depth,
                         .top = style->top,
                         .columns = columns_of(style)};
-    const struct time_style time = {ink(&page, INK_BOLD), ink(&page, INK_PLAIN),
-                                    style->verbose, page.columns};
+    const struct time_style time = {ink_of(&page, INK_BOLD),
+                                    ink_of(&page, INK_PLAIN), style->verbose,
+                                    page.columns};
 
     write_verdict(&page, r);
     if (r->answer)
@@ -625,8 +628,8 @@ static void summary_write(const void *result, const struct report_style *style,
     write_ranks(&page, r);
     time_text_write(r, &time, out);
     if (r->traffic)
-        traffic_text_write(r->traffic, ink(&page, INK_BOLD),
-                           ink(&page, INK_PLAIN), out);
+        traffic_text_write(r->traffic, ink_of(&page, INK_BOLD),
+                           ink_of(&page, INK_PLAIN), out);
     collation_text_write(r, out);
     if (style->more)
         style->more(style->more_of, style, out);

@@ -36,7 +36,7 @@ static void change_put(struct time_change *list, size_t *count,
     }
 }
 
-static double distance(const struct time_change *c)
+static double change_distance(const struct time_change *c)
 {
     return fabs(c->after - c->before);
 }
@@ -45,8 +45,8 @@ static int change_compare(const void *a, const void *b)
 {
     const struct time_change *x = a, *y = b;
 
-    if (distance(x) != distance(y))
-        return distance(x) < distance(y) ? 1 : -1;
+    if (change_distance(x) != change_distance(y))
+        return change_distance(x) < change_distance(y) ? 1 : -1;
     return strcmp(x->name, y->name);
 }
 
@@ -283,7 +283,7 @@ static void write_changes(const struct time_diff *d, const char *title,
                           FILE *out)
 {
     for (size_t i = 0; i < count && i < ROWS; i++) {
-        if (distance(&list[i]) < CHANGE_MIN * d->before_ns)
+        if (change_distance(&list[i]) < CHANGE_MIN * d->before_ns)
             return;
         if (!i)
             fprintf(out, "  %s\n", title);
@@ -304,7 +304,7 @@ static bool is_told_by_part(const struct time_change *c,
     for (size_t i = 0; i < count; i++)
         if (!strncmp(list[i].name, c->name, length) &&
             list[i].name[length] == '.' &&
-            distance(&list[i]) >= WHOLE * distance(c))
+            change_distance(&list[i]) >= WHOLE * change_distance(c))
             return true;
     return false;
 }

@@ -8,7 +8,8 @@
 #include "memsim/report/text/time_report.h"
 
 /* Of a GPU that computes for COMPUTE_NS of STEP_NS. */
-static double joules(const struct gpu *gpu, double step_ns, double compute_ns)
+static double step_joules(const struct gpu *gpu, double step_ns,
+                          double compute_ns)
 {
     double more = gpu->power_watts > gpu->idle_watts
                       ? (double)(gpu->power_watts - gpu->idle_watts)
@@ -27,9 +28,9 @@ static double job_joules(const struct result *result, double step_ns)
         uint64_t members = r->members.count ? r->members.count : 1;
         if (r->timing && r->timing->step_count)
             sum += (double)members *
-                   joules(&result->gpu, step_ns,
-                          (double)r->timing->steps[r->timing->typical]
-                              .compute_ns);
+                   step_joules(
+                       &result->gpu, step_ns,
+                       (double)r->timing->steps[r->timing->typical].compute_ns);
     }
     return sum;
 }
@@ -43,7 +44,7 @@ void time_energy_json(cJSON *time, const struct result *result)
 
     if (!s->duration_ns || !gpu->power_watts)
         return;
-    double own = joules(gpu, whole, (double)s->compute_ns);
+    double own = step_joules(gpu, whole, (double)s->compute_ns);
     cJSON *energy = cJSON_AddObjectToObject(time, "energy_estimate");
     cJSON_AddNumberToObject(energy, "joules", own);
     cJSON_AddNumberToObject(energy, "watts", own / whole * 1e9);
@@ -60,7 +61,8 @@ void time_energy_write(const struct result *result, FILE *out)
 
     if (!s->duration_ns || !gpu->power_watts)
         return;
-    double own = joules(gpu, (double)s->duration_ns, (double)s->compute_ns);
+    double own =
+        step_joules(gpu, (double)s->duration_ns, (double)s->compute_ns);
     fprintf(out,
             "  energy of a step (estimate): %.3g J a GPU, %.3g J the job; at "
             "%u W without\n    work and %u W while the GPU computes\n",

@@ -6,7 +6,7 @@
 
 #define RANKS_SHOWN 16
 
-static double ms(uint64_t ns)
+static double ms_of(uint64_t ns)
 {
     return (double)ns / 1e6;
 }
@@ -17,11 +17,11 @@ static void write_rank(const struct result_rank *rank, bool slowest, FILE *out)
     char *members = result_rank_members(rank);
 
     fprintf(out, "  %-12.12s %9.2f %9.2f %8.2f %8.2f %8.2f %8.2f %8.2f%s\n",
-            members, ms(s->duration_ns),
-            ms(s->compute_ns), ms(s->overlapped_comm_ns),
-            ms(s->exposed_comm_ns - s->peers_ns), ms(s->peers_ns),
-            ms(s->bubble_ns),
-            ms(s->exposed_copy_ns + s->host_bound_ns + s->other_ns),
+            members, ms_of(s->duration_ns), ms_of(s->compute_ns),
+            ms_of(s->overlapped_comm_ns),
+            ms_of(s->exposed_comm_ns - s->peers_ns), ms_of(s->peers_ns),
+            ms_of(s->bubble_ns),
+            ms_of(s->exposed_copy_ns + s->host_bound_ns + s->other_ns),
             slowest ? " *" : "");
     free(members);
 }

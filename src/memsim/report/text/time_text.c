@@ -20,7 +20,7 @@ struct page {
     int columns;
 };
 
-static double share(double part, double whole)
+static double share_of(double part, double whole)
 {
     return whole > 0 ? 100 * part / whole : 0;
 }
@@ -66,7 +66,7 @@ static void write_part_rows(const struct page *p, const struct timing_step *s)
             continue;
         time_format_ns((double)ns, text, sizeof text);
         fprintf(p->out, "  %12s %5.1f%%  %s%s\n", text,
-                share((double)ns, (double)s->duration_ns),
+                share_of((double)ns, (double)s->duration_ns),
                 parts[i].inside ? "  of it " : "", parts[i].name);
     }
 }
@@ -77,8 +77,8 @@ static void write_part_line(const struct page *p, const struct timing_step *s)
     char line[512] = "";
 
     for (size_t i = 0; i < PARTS; i++) {
-        double part = share((double)part_ns(s, &parts[i]),
-                            (double)s->duration_ns);
+        double part =
+            share_of((double)part_ns(s, &parts[i]), (double)s->duration_ns);
         size_t used = strlen(line);
         if (part < 100 * LEAST)
             continue;
@@ -135,7 +135,7 @@ static void write_modules(const struct page *p, const struct timing *t,
         each[0] = '\0';
         if (rows[i].count > 1)
             width = snprintf(each, sizeof each, "  (%zu)", rows[i].count);
-        fprintf(p->out, "  %12s %5.1f%%  ", text, share(rows[i].ns, whole));
+        fprintf(p->out, "  %12s %5.1f%%  ", text, share_of(rows[i].ns, whole));
         text_write_end(p->out, rows[i].name, p->columns - NAME_COLUMN - width);
         fprintf(p->out, "%s\n", each);
     }
@@ -155,7 +155,7 @@ static void write_rows(const struct page *p, const char *title,
         if (!p->verbose && rows[i].ns < LEAST * whole)
             return;
         time_format_ns(rows[i].ns, text, sizeof text);
-        fprintf(p->out, "  %12s %5.1f%%  ", text, share(rows[i].ns, whole));
+        fprintf(p->out, "  %12s %5.1f%%  ", text, share_of(rows[i].ns, whole));
         text_write_end(p->out, rows[i].name, p->columns - NAME_COLUMN);
         fputc('\n', p->out);
     }
@@ -201,7 +201,7 @@ static void write_host(const struct page *p, const struct timing *t,
                        const struct timing_step *s)
 {
     char keeps_up[32], text[160];
-    double host = share((double)s->host_bound_ns, (double)s->duration_ns);
+    double host = share_of((double)s->host_bound_ns, (double)s->duration_ns);
 
     if (timing_is_unsure(t) && !t->imported)
         return; /* a note says so */

@@ -17,7 +17,7 @@ struct throughput {
     uint64_t groups;
 };
 
-static unsigned knowledge(const struct step_input *input)
+static unsigned input_knowledge(const struct step_input *input)
 {
     return input->tokens ? 2 : input->samples > 0;
 }
@@ -26,7 +26,7 @@ unsigned time_input_known(const struct timing *t)
 {
     if (!t || !t->input_module || !timing_step_ns(t))
         return 0;
-    return knowledge(&t->steps[t->typical].input);
+    return input_knowledge(&t->steps[t->typical].input);
 }
 
 /* Adds the ranks of RESULT up, where all whose batch counts know as much as
@@ -43,7 +43,7 @@ static void job_sum(struct throughput *t, const struct result *result)
         ranks += members;
         if (!count)
             continue;
-        if (time_input_known(rank->timing) != knowledge(&t->input))
+        if (time_input_known(rank->timing) != input_knowledge(&t->input))
             return;
         const struct timing *own = rank->timing;
         t->samples += count * own->steps[own->typical].input.samples;
@@ -60,7 +60,7 @@ static struct throughput throughput_find(const struct result *result)
 
     for (size_t i = 0; i < result->rank_count; i++) {
         const struct timing *t = result->ranks[i].timing;
-        if (time_input_known(t) <= knowledge(&found.input))
+        if (time_input_known(t) <= input_knowledge(&found.input))
             continue;
         found.rank = &result->ranks[i];
         found.module = t->input_module;

@@ -32,7 +32,7 @@ struct row {
     unsigned level;
 };
 
-static double share(const struct tree *t, uint64_t bytes)
+static double share_of(const struct tree *t, uint64_t bytes)
 {
     return t->total_bytes ? (double)bytes / (double)t->total_bytes : 0;
 }
@@ -40,13 +40,13 @@ static double share(const struct tree *t, uint64_t bytes)
 /* Rows below that are left out, where not all is asked for. */
 static bool is_small(const struct tree *t, uint64_t bytes)
 {
-    return !t->style->verbose && share(t, bytes) < LEAST;
+    return !t->style->verbose && share_of(t, bytes) < LEAST;
 }
 
 static void write_row(const struct tree *t, const struct row *row)
 {
     char size[SIZE_LENGTH], bar[BAR_CELLS + 1];
-    double part = share(t, row->bytes);
+    double part = share_of(t, row->bytes);
     size_t filled = (size_t)(part * BAR_CELLS + 0.5);
     int indent = 2 * (int)row->level;
 
@@ -188,7 +188,7 @@ static void write_categories(const struct tree *t,
          i++) {
         const char *name = attribution_category_name(rows[i].category);
         char *longer = xasprintf("%s%s%s %.1f%%", line, *line ? ", " : "", name,
-                                 100 * share(t, rows[i].bytes));
+                                 100 * share_of(t, rows[i].bytes));
         if (t->style->verbose)
             write_row(t, &(struct row){rows[i].bytes, name, 0});
         free(line);

@@ -26,7 +26,7 @@ static const struct result_device *device_of(const struct truth_half *h)
     return &h->result->ranks[0].devices[0];
 }
 
-static double percent(double estimate, double run)
+static double percent_off(double estimate, double run)
 {
     return run > 0 ? 100 * (estimate / run - 1) : 0;
 }
@@ -40,7 +40,7 @@ static void write_bytes(FILE *out, const char *name, uint64_t estimate,
         fprintf(out, "  %-26s %14s %14s %+9.2f%%\n", name,
                 units_format_bytes(estimate, a, sizeof a),
                 units_format_bytes(run, b, sizeof b),
-                percent((double)estimate, (double)run));
+                percent_off((double)estimate, (double)run));
 }
 
 static void write_ns(FILE *out, const char *name, uint64_t estimate,
@@ -49,7 +49,7 @@ static void write_ns(FILE *out, const char *name, uint64_t estimate,
     if (estimate || run)
         fprintf(out, "  %-26s %11.3f ms %11.3f ms %+9.1f%%\n", name,
                 (double)estimate / 1e6, (double)run / 1e6,
-                percent((double)estimate, (double)run));
+                percent_off((double)estimate, (double)run));
 }
 
 static void write_steps(const struct truth *t, FILE *out)
@@ -290,7 +290,7 @@ static void write_families(const struct truth *t, FILE *out)
     write_rows(rows, count, "device time of the whole run, by what it is", out);
 }
 
-static bool differs(const struct truth_work *a, const struct truth_work *b)
+static bool work_differs(const struct truth_work *a, const struct truth_work *b)
 {
     return !a || !b || a->count != b->count || a->grid_x_y != b->grid_x_y ||
            a->grid_z != b->grid_z;
@@ -319,7 +319,7 @@ static void write_kernels(const struct truth *t, bool other, const char *title,
 
     for (size_t i = 0; i < a->work_count; i++) {
         const struct truth_work *w = truth_work_of(b, a->works[i].name);
-        if (differs(&a->works[i], w) == other)
+        if (work_differs(&a->works[i], w) == other)
             rows[count++] = row_of(&a->works[i], w);
     }
     for (size_t i = 0; other && i < b->work_count; i++)
