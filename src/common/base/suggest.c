@@ -7,7 +7,7 @@
 
 #define NAME_MAX_LENGTH 64 /* longer ones are cut, for the distance only */
 
-static unsigned min3(unsigned a, unsigned b, unsigned c)
+static unsigned least_of_three(unsigned a, unsigned b, unsigned c)
 {
     unsigned least = a < b ? a : b;
 
@@ -30,7 +30,7 @@ static unsigned edit_distance(const char *a, const char *b)
             unsigned changed = tolower((unsigned char)a[i - 1]) !=
                                tolower((unsigned char)b[j - 1]);
             unsigned best =
-                min3(row[j] + 1, row[j - 1] + 1, diagonal + changed);
+                least_of_three(row[j] + 1, row[j - 1] + 1, diagonal + changed);
             diagonal = row[j];
             row[j] = best;
         }

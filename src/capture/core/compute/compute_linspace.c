@@ -25,7 +25,7 @@ static struct closure closure_of(enum number_type type)
 }
 
 /* X as a number of TYPE. */
-static long double rounded(enum number_type type, long double x)
+static long double round_to_type(enum number_type type, long double x)
 {
     char number[16];
 
@@ -55,13 +55,13 @@ static enum number_type step_type(enum number_type type, const char *at,
 /* FROM + STEP * I as the GPU computes it with a step of type BY: with one
  * rounding, but where that is of 16 bits: c10::Half rounds after each
  * operation. */
-static long double moved(enum number_type by, long double from,
-                         long double step, uint64_t i)
+static long double move_from(enum number_type by, long double from,
+                             long double step, uint64_t i)
 {
     long double distance = step * (long double)i;
 
-    return is_half(by) ? from + rounded(by, distance)
-                       : rounded(by, from + distance);
+    return is_half(by) ? from + round_to_type(by, distance)
+                       : round_to_type(by, from + distance);
 }
 
 /* (index_t n, closure, scalar_t *out) */
@@ -88,8 +88,8 @@ static void run_linspace(const struct compute *c,
     }
     for (uint64_t i = 0; i < count; i++)
         number_store(c->scalar, to + i * bytes,
-                     i < steps / 2 ? moved(by, start, step, i)
-                                   : moved(by, end, -step, steps - i - 1));
+                     i < steps / 2 ? move_from(by, start, step, i)
+                                   : move_from(by, end, -step, steps - i - 1));
 }
 
 static uint32_t linspace_reach(const struct compute *c,
@@ -127,11 +127,11 @@ static void run_logspace(const struct compute *c,
     for (uint64_t i = 0; i < count; i++)
         compute_store(
             c->scalar, out + i * bytes,
-            rounded(base_type,
-                    math_power(base,
-                               start + (end - start) * (long double)i /
-                                           (long double)(steps - 1),
-                               0)),
+            round_to_type(base_type,
+                          math_power(base,
+                                     start + (end - start) * (long double)i /
+                                                 (long double)(steps - 1),
+                                     0)),
             true);
 }
 

@@ -55,7 +55,7 @@ void loop_functor_read(struct loop *l, const char *functor)
 }
 
 /* ClampLimits{Min, Max, MinMax} */
-static long double clamp(const struct loop *l, long double x)
+static long double clamp_value(const struct loop *l, long double x)
 {
     if (l->variant != 1 && x < l->s[0])
         return l->s[0];
@@ -103,7 +103,7 @@ long double loop_evaluate(const struct loop *l, const long double *x)
     case FORM_MASK:
         return x[1] ? l->s[0] : x[0];
     case FORM_CLAMP:
-        return clamp(l, x[0]);
+        return clamp_value(l, x[0]);
     case FORM_BETWEEN:
         return operation_minimum(operation_maximum(x[0], x[1], 0), x[2], 0);
     case FORM_FILL:

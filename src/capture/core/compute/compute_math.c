@@ -11,7 +11,7 @@
 #define LOG10_2 0.301029995663981195213738894724493027L
 
 /* FACTOR times the binary logarithm of X. */
-static long double logarithm(long double x, long double factor)
+static long double logarithm_of(long double x, long double factor)
 {
     long double result;
 
@@ -60,19 +60,19 @@ long double math_expm1(long double a, long double b, int v)
 long double math_log(long double a, long double b, int v)
 {
     (void)b, (void)v;
-    return logarithm(a, LN_2);
+    return logarithm_of(a, LN_2);
 }
 
 long double math_log2(long double a, long double b, int v)
 {
     (void)b, (void)v;
-    return logarithm(a, 1);
+    return logarithm_of(a, 1);
 }
 
 long double math_log10(long double a, long double b, int v)
 {
     (void)b, (void)v;
-    return logarithm(a, LOG10_2);
+    return logarithm_of(a, LOG10_2);
 }
 
 long double math_log1p(long double a, long double b, int v)
@@ -236,7 +236,7 @@ static long double power_of_positive(long double base, long double exponent)
 
         return grows ? INFINITY : 0;
     }
-    return two_power(logarithm(base, exponent));
+    return two_power(logarithm_of(base, exponent));
 }
 
 static bool is_odd(long double x)

@@ -151,7 +151,7 @@ static float uniform_of(uint32_t x)
 }
 
 /* transformation::uniform_int of ATen/core/TransformationHelper.h */
-static long double whole(enum number_type type, uint64_t x)
+static long double whole_of(enum number_type type, uint64_t x)
 {
     uint32_t bits = 8 * number_bytes(type);
 
@@ -163,7 +163,7 @@ static long double whole(enum number_type type, uint64_t x)
 static long double draw_integer(const struct draw *d, uint64_t x)
 {
     if (d->form == FORM_WHOLE)
-        return whole(d->type, x);
+        return whole_of(d->type, x);
     return (int64_t)(x % d->range + (uint64_t)d->base);
 }
 

@@ -26,7 +26,7 @@ static void marks_clear(const struct reduction *r, unsigned char *marks)
            r->bytes);
 }
 
-static long double power(long double base, uint64_t exponent)
+static long double power_of(long double base, uint64_t exponent)
 {
     long double result = 1;
 
@@ -37,12 +37,12 @@ static long double power(long double base, uint64_t exponent)
 }
 
 /* What VALUE comes to that WEIGHT ranks hold. */
-static long double weighted(const struct reduction *r, long double value,
-                            uint64_t weight)
+static long double weight_value(const struct reduction *r, long double value,
+                                uint64_t weight)
 {
     switch (r->kind) {
     case REDUCE_PROD:
-        return power(value, weight);
+        return power_of(value, weight);
     case REDUCE_SUM:
         return value * (long double)r->scale * (long double)weight;
     default:
@@ -50,7 +50,8 @@ static long double weighted(const struct reduction *r, long double value,
     }
 }
 
-static long double both(enum reduce_kind kind, long double a, long double b)
+static long double reduce_both(enum reduce_kind kind, long double a,
+                               long double b)
 {
     switch (kind) {
     case REDUCE_PROD:
@@ -80,7 +81,7 @@ void memsim_reduce_first(const struct reduction *r,
         if (!is_known(marks, r->bytes))
             marks_clear(r, marks);
         number_store(type, at,
-                     weighted(r, number_load(type, at), into->weight));
+                     weight_value(r, number_load(type, at), into->weight));
     }
 }
 
@@ -98,8 +99,8 @@ void memsim_reduce_next(const struct reduction *r,
         if (!is_known(from->marks + i * r->bytes, r->bytes))
             marks_clear(r, into->marks + i * r->bytes);
         number_store(type, at,
-                     both(r->kind, number_load(type, at),
-                          weighted(r, other, from->weight)));
+                     reduce_both(r->kind, number_load(type, at),
+                                 weight_value(r, other, from->weight)));
     }
 }
 

@@ -112,8 +112,8 @@ static struct kernel_step *kernel_keep(struct graph_steps *steps,
     return k;
 }
 
-static void add2(struct graph_steps *steps, enum step_kind kind, uint64_t a,
-                 uint64_t b)
+static void add_words(struct graph_steps *steps, enum step_kind kind,
+                      uint64_t a, uint64_t b)
 {
     graph_steps_add(steps, kind, (const uint64_t[STEP_WORDS]){a, b});
 }
@@ -130,10 +130,11 @@ static void compute_add(struct graph_steps *steps, const struct kernel *kernel,
     if (log.is_needed)
         kept = kernel_keep(steps, kernel->run, kernel->compute, launch);
     if (kept)
-        add2(steps, STEP_KERNEL, (uint64_t)kept,
-             log.count ? log.pieces[0].address : 0);
+        add_words(steps, STEP_KERNEL, (uint64_t)kept,
+                  log.count ? log.pieces[0].address : 0);
     for (uint32_t i = 0; !kept && i < log.count; i++)
-        add2(steps, STEP_FORGET, log.pieces[i].address, log.pieces[i].bytes);
+        add_words(steps, STEP_FORGET, log.pieces[i].address,
+                  log.pieces[i].bytes);
 }
 
 void graph_steps_kernel(struct graph_steps *steps, const struct kernel *kernel,
@@ -151,7 +152,7 @@ void graph_steps_kernel(struct graph_steps *steps, const struct kernel *kernel,
             continue;
         memcpy(&address, launch->arguments[i], sizeof address);
         if (memsim_values_is_device(address))
-            add2(steps, STEP_GIVE, address, (uint64_t)kernel);
+            add_words(steps, STEP_GIVE, address, (uint64_t)kernel);
     }
 }
 
@@ -194,7 +195,7 @@ void graph_steps_claim(struct graph_steps *steps, uint32_t node)
     for (; s; s = s->next)
         if (s->kind != STEP_FRESH)
             s->node = node;
-    add2(steps, STEP_NODE, 0, 0);
+    add_words(steps, STEP_NODE, 0, 0);
     steps->claimed = steps->last;
     if (steps->last)
         steps->last->node = node;
