@@ -61,19 +61,24 @@ for step in range(1, 6):
     print(f"[rank{rank}]:step: {step} took: {took}", flush=True)
 """
 
-# Two equal stages, two copies of the pipeline: ranks 0 and 2, 1 and 3.
+# Two equal stages, two copies of the pipeline: ranks 0 and 2, 1 and 3. TIED, the
+# stages share weights, as Megatron's: one group more has the same ranks, and
+# meets before the first message.
 STAGES = """
 import os, sys, time, torch, torch.distributed as dist
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B
-rank, parts = int(os.environ["RANK"]), int(sys.argv[1])
+rank, parts, tied = int(os.environ["RANK"]), int(sys.argv[1]), sys.argv[2:]
 torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
 dist.init_process_group("nccl")
 group = [dist.new_group([0, 2]), dist.new_group([1, 3])][rank % 2]
+shared = [dist.new_group([0, 2]), dist.new_group([1, 3])][rank % 2]
 model = torch.nn.Sequential(*[
     torch.nn.Linear(2048, 2048, dtype=torch.bfloat16)
     for _ in range(4)]).cuda()
 x = torch.randn(parts * 8192, 2048, device="cuda", dtype=torch.bfloat16)
 part = x[:8192]  # its shape: else the stages would send each other objects
+if tied:
+    dist.all_reduce(part.clone(), group=shared)
 schedule = Schedule1F1B(
     PipelineStage(model, rank // 2, 2, torch.device("cuda"), part, part, group),
     parts, loss_fn=lambda y, x: (y - x).float().pow(2).mean())
@@ -82,6 +87,8 @@ for step in range(1, 6):
     start = time.perf_counter_ns()
     schedule.step(*([x] if rank < 2 else []),
                   **({"target": x} if rank >= 2 else {}))
+    if tied:
+        dist.all_reduce(model[0].weight.grad, group=shared)
     optimizer.step()
     optimizer.zero_grad()
     torch.cuda.synchronize()
@@ -252,6 +259,29 @@ def a_stage_waits_for_one_that_a_named_rank_stands_for():
         assert abs(named / whole - 1) < .01, step_ns
     ratio = step_ns["all", 8] / step_ns["all", 4]  # twice the work
     assert abs(ratio / ((8 + 1) / (4 + 1)) - 1) < .03, step_ns
+
+
+@test
+def a_group_from_before_the_first_message_meets_as_the_later_ones():
+    seen, report = run(STAGES, "--ranks", "0,3", "--host-speed", "0",
+                       ranks=4, words=["4", "tied"])
+    is_reported(seen, report, [0, 3])
+    equal([n for n in report["notes"] if "went on without" in str(n)], [])
+
+
+@test
+def a_replay_knows_for_whom_ranks_stood():
+    with tempfile.TemporaryDirectory() as scratch:
+        kept = pathlib.Path(scratch) / "kept"
+        out = pathlib.Path(scratch) / "replay.json"
+        _, report = run(STAGES, "--ranks", "0,3", "--host-speed", "0", "-o",
+                        kept, ranks=4, words=["4"])
+        subprocess.run([MEMSIM, "replay", "-q", "--json", out, kept],
+                       stdout=subprocess.DEVNULL, check=True)
+        played = json.loads(out.read_text())
+    equal(played["time"]["step_ns"], report["time"]["step_ns"])
+    equal([r["members"] for r in played["ranks"]],
+          [r["members"] for r in report["ranks"]])
 
 
 @test

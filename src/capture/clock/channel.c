@@ -11,19 +11,27 @@
 #include "common/base/range.h"
 #include "common/base/xmalloc.h"
 
-#define ID_BYTES  24 /* of a communicator, in its record */
+#define ID_BYTES  CHANNEL_ID_BYTES
 #define RANKS_MAX (1u << 20)
 
 static const struct meeting_file *meeting;
 static uint32_t world;        /* ranks of the job */
 static struct map by_handle;  /* struct channel */
 static struct map by_classes; /* so many communicators of such classes */
+static struct channel **classed; /* in their order; not freed */
+static size_t classed_count, classed_capacity;
+static uint32_t stands_of, learnt_of; /* the meeting's numbers, for which
+                                         by_classes and the channels hold */
 
 void channels_open(const struct meeting_file *file)
 {
     meeting = file;
     world = 0;
     by_handle = by_classes = (struct map){0};
+    classed = NULL;
+    classed_count = classed_capacity = 0;
+    stands_of = file ? file->learnt : 0;
+    learnt_of = memsim_meeting_learnt();
 }
 
 void channels_process(const struct trace_process *process)
@@ -41,13 +49,6 @@ void channels_members(uint32_t rank, struct rank_set *members)
 struct channel *channel_known(uint64_t handle)
 {
     return map_get(&by_handle, handle);
-}
-
-struct channel *channel_find(uint64_t handle)
-{
-    struct channel *c = channel_known(handle);
-
-    return c && c->number != MEETING_NONE ? c : NULL;
 }
 
 /* --- its ranks in the world ----------------------------------------------- */
@@ -209,6 +210,46 @@ static uint64_t classes_key(const struct channel *c)
     return hash_bytes(hash, &before, sizeof before);
 }
 
+/* KEY: of its classes. */
+static void channel_join(struct channel *c, uint64_t key)
+{
+    c->count = 0;
+    c->number = MEETING_NONE;
+    members_find(c);
+    if (is_whole(c))
+        key = hash_bytes(HASH_START, c->id, ID_BYTES);
+    if (c->count > 1 && c->member != MEETING_NONE)
+        c->number = memsim_meeting_channel(key, c->member);
+}
+
+/* Ranks stand for others than before: communicators of equal classes are
+ * counted anew, as if that had been known. What this process has learnt itself
+ * holds for the channels that it has, too. */
+static void stands_renew(void)
+{
+    uint32_t learnt = memsim_meeting_learnt();
+    bool join = learnt != learnt_of;
+
+    if (!join && stands_of == meeting->learnt)
+        return;
+    stands_of = meeting->learnt;
+    learnt_of = learnt;
+    map_fini(&by_classes);
+    by_classes = (struct map){0};
+    for (size_t i = 0; i < classed_count; i++) {
+        uint64_t key = classes_key(classed[i]);
+        if (join && !is_whole(classed[i]))
+            channel_join(classed[i], key);
+    }
+}
+
+struct channel *channel_find(uint64_t handle)
+{
+    if (meeting && memsim_meeting_learnt() != learnt_of)
+        stands_renew();
+    return channel_known(handle);
+}
+
 void channel_record(const struct trace_item *item)
 {
     const struct trace_communicator *made = trace_as_communicator(item);
@@ -226,12 +267,14 @@ void channel_record(const struct trace_item *item)
     map_put(&by_handle, c->handle, c);
     if (!meeting || (!c->world && meeting->world))
         return; /* it is alone, or it is not known who is in it */
-    uint64_t key = c->world && meeting->world ? classes_key(c) : 0;
-    members_find(c);
-    if (is_whole(c))
-        key = hash_bytes(HASH_START, item->text, ID_BYTES);
-    if (c->count > 1 && c->member != MEETING_NONE)
-        c->number = memsim_meeting_channel(key, c->member);
+    memcpy(c->id, item->text, ID_BYTES);
+    stands_renew();
+    bool has_classes = c->world && meeting->world;
+    channel_join(c, has_classes ? classes_key(c) : 0);
+    if (has_classes) {
+        xgrow(&classed, classed_count, &classed_capacity, sizeof *classed);
+        classed[classed_count++] = c;
+    }
 }
 
 /* --- messages ------------------------------------------------------------- */
@@ -273,7 +316,7 @@ bool channel_message(const struct channel *c, const struct op_part *part,
     uint64_t source = part->receive ? part->peer : c->rank;
     uint64_t target = part->receive ? c->rank : part->peer;
 
-    if (!channel_has(c, part->peer))
+    if (c->number == MEETING_NONE || !channel_has(c, part->peer))
         return false;
     *point = (struct meeting_point){
         .channel = c->number,

@@ -11,11 +11,14 @@
 #include "common/trace/trace_read.h"
 #include "timeline/price.h"
 
+#define CHANNEL_ID_BYTES 24 /* of a communicator, in its record */
+
 struct channel {
     uint64_t handle;
+    char id[CHANNEL_ID_BYTES];
     uint32_t rank, ranks;
     uint32_t *world;  /* its ranks in the world; NULL: not known */
-    uint32_t number;  /* of the meeting's channel */
+    uint32_t number;  /* of the meeting's channel; MEETING_NONE: no others */
     uint32_t member;  /* this process, there */
     uint32_t rank_of[MEETING_MEMBERS]; /* of each member */
     uint32_t count;                    /* of members */
@@ -37,7 +40,7 @@ void channels_members(uint32_t rank, struct rank_set *members);
 /* That of the communicator HANDLE; NULL: it is not known. */
 struct channel *channel_known(uint64_t handle);
 
-/* The same; NULL: it has no others. */
+/* The same, by what is known now of whom ranks stand for. */
 struct channel *channel_find(uint64_t handle);
 
 /* Whether a call named NAME is a send, a receive or a group of them; and the

@@ -151,7 +151,7 @@ static uint32_t collective_meet(struct channel *channel)
     uint64_t all = UINT64_MAX >> (MEETING_MEMBERS - channel->count);
     const struct meeting_point point = {.channel = channel->number,
                                         .member = channel->member,
-                                        .number = ++channel->collectives,
+                                        .number = channel->collectives,
                                         .expected = all,
                                         .has_end = true};
 
@@ -215,8 +215,10 @@ static uint32_t on_meet(void *context, struct sim *s, const struct op *op,
     sim = s;
     if (!c || strstr(name, "Signal"))
         return SIM_NONE;
-    return channel_is_message(name) ? messages_meet(c, op, neighbour)
-                            : collective_meet(c);
+    if (channel_is_message(name))
+        return messages_meet(c, op, neighbour);
+    c->collectives++;
+    return c->number != MEETING_NONE ? collective_meet(c) : SIM_NONE;
 }
 
 /* --- from outside --------------------------------------------------------- */

@@ -98,8 +98,9 @@ def _group_ranks(group):
 def _message(peer, group):
     """This rank sends rank PEER a message, or gets one from it: these two
     differ. If memsim chooses the ranks and does not know that yet, it runs the
-    job again."""
-    if peer is None or peer in REAL or peer == RANK:
+    job again. Of ranks that the user named each learns it at its own first
+    message, whether its peer runs or not: at the same place of the program."""
+    if peer is None or peer == RANK or CHOSEN and peer in REAL:
         return
     way = peer, getattr(group, "group_name", None)
     if AXES and _first_alike(peer) != _first_alike(RANK) or way in _told:

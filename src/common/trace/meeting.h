@@ -62,6 +62,7 @@ struct meeting_file {
     uint64_t magic;
     uint64_t bytes;  /* sizeof(struct meeting_file) */
     uint32_t world;  /* of the ranks behind it; 0: each stands for itself */
+    _Atomic uint32_t learnt; /* how often those behind it were changed */
     _Atomic uint32_t lock; /* the pid of who holds it, MEETING_CONTENDED; 0 */
     uint32_t entries_used, free_1;
     struct meeting_seat seats[MEETING_SEATS];

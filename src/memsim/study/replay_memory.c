@@ -13,6 +13,7 @@
 #include "memsim/report/text/scan_read.h"
 #include "memsim/result/replay_owners.h"
 #include "memsim/result/result_host.h"
+#include "memsim/run/ranks.h"
 #include "memsim/run/rundir.h"
 
 /* "memory=16GiB..80GiB" */
@@ -251,6 +252,22 @@ struct capability_set replay_memory_code(const char *path)
     return code;
 }
 
+/* The ranks that each rank of RUN stood for. */
+static void members_take(struct result *result, const struct run *run)
+{
+    struct run_ranks classes;
+    struct err err = {""};
+
+    if (!run->directory)
+        return;
+    if (run_classes_read(&classes, run->directory, &err))
+        result_note(result, "which ranks a rank stands for is not known: %s",
+                    err.text);
+    else
+        result_ranks_expand(result, &classes);
+    run_ranks_fini(&classes);
+}
+
 int replay_memory_open(struct replay_memory *m, const struct memory_question *q,
                        const struct run *run, const struct gpu *gpu,
                        char **command, struct err *err)
@@ -276,6 +293,7 @@ int replay_memory_open(struct replay_memory *m, const struct memory_question *q,
     replay_report_init(&m->report, m->recordings, m->count, &m->gpu,
                        q->fail_above_percent, command);
     m->report.result.code = replay_memory_code(first);
+    members_take(&m->report.result, run);
     return 0;
 }
 

@@ -97,7 +97,7 @@ static bool are_named(void)
 }
 
 /* Returns whether that is new. */
-static bool axis_learn(uint32_t stride, uint32_t size)
+static bool axis_learn(uint32_t stride, uint32_t size, const char *kind)
 {
     for (uint32_t i = 0; i < learnt_count; i++)
         if (learnt[i].stride == stride && learnt[i].size == size)
@@ -105,7 +105,8 @@ static bool axis_learn(uint32_t stride, uint32_t size)
     if (learnt_count == RANK_AXES)
         return false;
     learnt[learnt_count++] = (struct rank_axis){.stride = stride, .size = size};
-    meeting_stands_learn(learnt, learnt_count);
+    meeting_stands_learn(learnt, learnt_count,
+                         !strcmp(kind, RANK_AXIS_MESSAGES));
     return true;
 }
 
@@ -139,7 +140,7 @@ bool memsim_ranks_differ(const uint32_t *ranks, uint32_t count,
                     "no equal distances: name a rank of each kind (--ranks)",
                     place, *place ? ": " : "", ranks[0], ranks[1]);
     if (!stride ||
-        (named ? !axis_learn(stride, count) : is_known(stride, count)))
+        (named ? !axis_learn(stride, count, kind) : is_known(stride, count)))
         return false;
     tell("axis %u %u %s %s\n", stride, count, kind, place);
     return chosen;

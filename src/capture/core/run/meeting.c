@@ -35,6 +35,7 @@ static struct meeting_file *file;
 static struct meeting_seat *mine;
 static uint64_t slept_ns;
 static bool forsook;
+static _Atomic uint32_t learnt; /* by this process, of messages */
 
 /* --- the lock ------------------------------------------------------------- */
 
@@ -180,7 +181,13 @@ bool memsim_meeting_is_real(uint32_t rank)
     return memsim_peer_is_real(rank);
 }
 
-void meeting_stands_learn(const struct rank_axis *axes, uint32_t count)
+uint32_t memsim_meeting_learnt(void)
+{
+    return atomic_load_explicit(&learnt, memory_order_relaxed);
+}
+
+void meeting_stands_learn(const struct rank_axis *axes, uint32_t count,
+                          bool messages)
 {
     uint32_t run[SESSION_RANKS], running = 0;
 
@@ -190,6 +197,9 @@ void meeting_stands_learn(const struct rank_axis *axes, uint32_t count)
             run[running++] = r;
     for (uint32_t r = 0; running && r < file->world; r++)
         file->stands[r] = rank_axis_stand(axes, count, run, running, r);
+    if (running)
+        file->learnt++;
+    learnt += messages;
 }
 
 /* --- channels ------------------------------------------------------------- */

@@ -41,8 +41,14 @@ bool meeting_is_open(void);
 CORE_API bool memsim_meeting_is_real(uint32_t rank);
 
 /* Ranks differ along COUNT AXES: those that run stand for the others by their
- * places, in communicators that are made from now on. */
-void meeting_stands_learn(const struct rank_axis *axes, uint32_t count);
+ * places, in communicators that are made from now on; and, where this process
+ * has learnt it of its own MESSAGES, in those that it has. */
+void meeting_stands_learn(const struct rank_axis *axes, uint32_t count,
+                          bool messages);
+
+/* How often this process has learnt it of its messages. All that send each
+ * other some learn it at the same place of their programs. */
+CORE_API uint32_t memsim_meeting_learnt(void);
 
 /* The channel KEY (not 0), which MEMBER comes to; MEETING_NONE: no room. */
 CORE_API uint32_t memsim_meeting_channel(uint64_t key, uint32_t member);
