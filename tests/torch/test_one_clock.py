@@ -280,8 +280,8 @@ def a_replay_knows_for_whom_ranks_stood():
                        stdout=subprocess.DEVNULL, check=True)
         played = json.loads(out.read_text())
     equal(played["time"]["step_ns"], report["time"]["step_ns"])
-    equal([r["members"] for r in played["ranks"]],
-          [r["members"] for r in report["ranks"]])
+    equal(*[{r["rank"]: r["members"] for r in of["ranks"]}
+            for of in (played, report)])
 
 
 @test

@@ -151,6 +151,7 @@ static int read_ranks(const struct replay_profile *p, struct result *result,
             study_members_add(&members, to, (uint32_t)(members.count),
                               r->traces[i]->path, NULL);
     }
+    result_ranks_expand(result, &ranks);
     run_ranks_fini(&ranks);
     if (!rc)
         rc = study_time_job(&time, result, &members, err);
