@@ -8,8 +8,23 @@
 #define ROWS .rows = {WORK_GRID_X}, .columns = WORK_WORD_0
 /* As many elements as a word says. */
 #define ELEMENTS(word) .rows = {WORK_WORD_##word}
+/* A contiguous kernel whose arithmetic may take longer than its bytes. */
+#define MATH(text, bound)                                                      \
+    {                                                                          \
+        .base = "vectorized_elementwise_kernel", .contains = (text),           \
+        .family = WORK_ELEMENTWISE, .rate = (bound),                           \
+        .arguments = KERNEL_ARGUMENTS_LOOP, .host = KERNEL_HOST_LOOP,          \
+        .read = work_read_vectorized, .describe = work_elementwise             \
+    }
 
 const struct kernel_row kernel_rows_loops[] = {
+    /* ActivationGeluKernel.cu: the first lambda of each is that of tanh */
+    MATH("GeluCUDAKernelImpl*GeluType)::{lambda()#1}", WORK_RATE_GELU_TANH),
+    MATH("GeluCUDAKernelImpl*GeluType)::{lambda()#2}", WORK_RATE_GELU),
+    MATH("GeluBackwardCUDAKernelImpl*GeluType)::{lambda()#1}",
+         WORK_RATE_GELU_TANH_DATA),
+    MATH("GeluBackwardCUDAKernelImpl*GeluType)::{lambda()#2}",
+         WORK_RATE_GELU_DATA),
     /* CUDALoops.cuh */
     {.base = "vectorized_elementwise_kernel",
      .family = WORK_ELEMENTWISE,
@@ -44,6 +59,13 @@ const struct kernel_row kernel_rows_loops[] = {
      .host = KERNEL_HOST_RANGE,
      .form = {ELEMENTS(0), .columns = WORK_ONE, .bytes = 8, .written = 1}},
     /* DistributionTemplates.h, Dropout.cu */
+    {.base = "distribution_elementwise_grid_stride_kernel",
+     .contains = "normal_kernel",
+     .family = WORK_ELEMENTWISE,
+     .rate = WORK_RATE_NORMAL_NUMBERS,
+     .host = KERNEL_HOST_RANDOM,
+     .read = work_read_distribution,
+     .form = {ELEMENTS(0), .columns = WORK_ONE, .written = 1, .flops = 10}},
     {.base = "distribution_elementwise_grid_stride_kernel",
      .family = WORK_ELEMENTWISE,
      .host = KERNEL_HOST_RANDOM,

@@ -95,7 +95,9 @@ enum work_sort {
                         X(GATHER_ROWS) X(SEGMENTS) X(SCATTER_SEGMENTS)         \
                             X(SERIAL_ROWS) X(SORT_PASS) X(SORT_SMALL) X(SCAN)  \
                                 X(BOXES) X(BOX_PAIRS) X(ALIGN) X(ALIGN_DATA)   \
-                                    X(WEIGHT_NORM) X(WEIGHT_NORM_DATA) X(ONE)
+                                    X(WEIGHT_NORM) X(WEIGHT_NORM_DATA) X(ONE)  \
+                                        X(GELU) X(GELU_DATA) X(GELU_TANH)      \
+                                            X(GELU_TANH_DATA) X(NORMAL_NUMBERS)
 
 #define WORK_RATE_ID(id) WORK_RATE_##id,
 enum work_rate { WORK_RATE_LIST(WORK_RATE_ID) WORK_RATES };

@@ -108,6 +108,14 @@ static const struct {
     {WORK_INDEX, WORK_RATE_GATHER_ROWS, 3478608, 8.7, 217413, 32, 132},
     {WORK_INDEX, WORK_RATE_SEGMENTS, 25165824, 100.9, 36044, 768, 208},
     {WORK_INDEX, WORK_RATE_BOXES, 8658, 0.01, 1, 64, 2820},
+    {WORK_ELEMENTWISE, WORK_RATE_GELU, 51642368, 206.6, 50432, 128, 69.8},
+    {WORK_ELEMENTWISE, WORK_RATE_GELU, 6119424, 24.5, 5976, 128, 8.5},
+    {WORK_ELEMENTWISE, WORK_RATE_GELU_DATA, 51642368, 309.9, 50432, 128, 93.4},
+    {WORK_ELEMENTWISE, WORK_RATE_GELU_TANH, 18874368, 75.5, 18432, 128, 23.5},
+    {WORK_ELEMENTWISE, WORK_RATE_GELU_TANH_DATA, 18874368, 113.2, 18432, 128,
+     30.3},
+    {WORK_ELEMENTWISE, WORK_RATE_NORMAL_NUMBERS, 38535168, 154.1, 1056, 256,
+     90.6},
 };
 
 TEST(kernels_take_what_an_h200_took)
@@ -144,6 +152,21 @@ TEST(sums_wait_for_their_last_block)
     CHECK_NEAR(sum_us(12845056, 256, 1568, 128, 196), 57, 0.2);
     CHECK_NEAR(sum_us(100663296, 3072, 2112, 128, 22), 69.9, 0.2);
     CHECK_NEAR(sum_us(3211264, 1, 64, 512, 0), 21.4, 0.2);
+}
+
+/* In 32 bits the memory bounds the same arithmetic. */
+TEST(bytes_bound_what_has_more_of_them)
+{
+    struct work half = kernel(WORK_ELEMENTWISE, WORK_RATE_GELU, 65531904, 262e6,
+                              63996, 128);
+    struct work whole = half, plain;
+
+    whole.read_bytes *= 2;
+    plain = whole;
+    plain.rate = WORK_RATE_NONE;
+    CHECK(us("h200", &half) > 80);
+    CHECK_NEAR(us("h200", &whole), us("h200", &plain), 1e-9);
+    CHECK_NEAR(us("h200", &whole), 122, 0.05); /* as on that card */
 }
 
 /* Another memory changes what the memory bounds, and nothing else. */
@@ -314,6 +337,36 @@ TEST(dropout_costs_attention_its_random_numbers)
     work.attention.dropout = true;
     CHECK_NEAR(us("h200", &work) - plain, 53.5, 0.1);
     CHECK_NEAR(us("h200", &work), 103.5, 0.25);
+}
+
+static double plain_us(unsigned batch, bool backward)
+{
+    const struct work work = {
+        .family = backward ? WORK_ATTENTION_BACKWARD : WORK_ATTENTION_FORWARD,
+        .type = WORK_FP32,
+        .source = WORK_EXACT,
+        .element_bytes = 4,
+        .attention = {.batch = batch,
+                      .heads = 12,
+                      .kv_heads = 12,
+                      .queries = 1024,
+                      .keys = 1024,
+                      .head_size = 64,
+                      .value_size = 64,
+                      .causal = true,
+                      .dropout = true,
+                      .kernel = WORK_ATTENTION_EFFICIENT}};
+
+    return us("h200", &work);
+}
+
+/* GPT-2 in fp32, whose longest blocks may begin last. */
+TEST(memory_efficient_attention_in_fp32_takes_what_an_h200_took)
+{
+    CHECK_NEAR(plain_us(4, false), 376.6, 0.03);
+    CHECK_NEAR(plain_us(8, false), 640.9, 0.03);
+    CHECK_NEAR(plain_us(4, true), 731.8, 0.03);
+    CHECK_NEAR(plain_us(8, true), 1300.3, 0.03);
 }
 
 /* What cuDNN's attention took in the jobs of one H200, but for heads of 256,

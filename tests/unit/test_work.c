@@ -86,6 +86,34 @@ TEST(reads_operands_from_the_functor)
     }
 }
 
+#define GELU_OF(name, which)                                                   \
+    "_ZN2at6native29vectorized_elementwise_kernelILi8EZZZNS0_" name            \
+    "ERNS_18TensorIteratorBaseENS0_8GeluTypeEENKUlv" which                     \
+    "_clEvENKUlvE2_clEvEUlN3c108BFloat16EE_St5arrayIPcLm2EEEEviT0_T1_"
+
+static const struct {
+    const char *name;
+    enum work_rate rate;
+} bounds[] = {
+    {GELU_OF("18GeluCUDAKernelImpl", "E"), WORK_RATE_GELU_TANH},
+    {GELU_OF("18GeluCUDAKernelImpl", "E0"), WORK_RATE_GELU},
+    {GELU_OF("26GeluBackwardCUDAKernelImpl", "E"), WORK_RATE_GELU_TANH_DATA},
+    {GELU_OF("26GeluBackwardCUDAKernelImpl", "E0"), WORK_RATE_GELU_DATA},
+    {GELU_OF("18TanhCUDAKernelImpl", "E0"), WORK_RATE_NONE},
+};
+
+TEST(arithmetic_that_may_take_longer_than_bytes_is_known)
+{
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+        struct work work = describe_launch(
+            bounds[i].name, TRACE_RULE_ELEMENTWISE, WORDS(777000), 1518);
+
+        CHECK_UINT(work.family, WORK_ELEMENTWISE);
+        CHECK_UINT(work.elements, 777000);
+        CHECK_UINT(work.rate, bounds[i].rate);
+    }
+}
+
 TEST(an_unknown_kernel_is_said_to_be_unknown)
 {
     struct work work =

@@ -343,7 +343,8 @@ static uint64_t at_least(uint64_t ns, uint64_t bound)
 }
 
 /* A model's ANSWER with what it does not know of WORK: the layout of a product,
- * and the numbers that dropout draws in attention. */
+ * the arithmetic of an element, and the numbers that dropout draws in attention.
+ */
 static void answer_correct(const struct cost_image *image,
                            const struct cost_gpu *gpu, const struct work *work,
                            struct cost_answer *answer)
@@ -351,6 +352,7 @@ static void answer_correct(const struct cost_image *image,
     struct cost_time tiles;
     double ns = fmax((double)answer->ns, cost_layout_ns(gpu, work));
 
+    ns = fmax(ns, cost_arithmetic_ns(gpu, work));
     if (!is_by_tiles(image, gpu, work, &tiles))
         ns += cost_dropout_ns(gpu, work);
     double factor = ns / fmax((double)answer->ns, 1);
