@@ -126,7 +126,8 @@ static double blocks_cycles(const struct cost_gpu *gpu, const struct pass *p,
 /* PyTorch's memory-efficient kernels in fp32: the GPT-2 of one H200 with 4 and
  * 8 x 12 heads of 1024 causal tokens, 377 and 641 us forward, 732 and 1300
  * backward, with dropout. Beside the mean of all blocks the longest one counts,
- * as it may begin last. Two times of one shape: hence the band. */
+ * as it may begin last. Heads are padded to 64, or to multiples of 128, as the
+ * kernels' names say (64x64, 32x128). Two times of one shape: hence the band. */
 #define PLAIN_TILE 64.0
 #define PLAIN_BAND 1.4
 
@@ -142,8 +143,8 @@ static double plain_ns(const struct cost_gpu *gpu, const struct work *work)
 {
     const struct work_attention_shape *a = &work->attention;
     bool backward = work->family == WORK_ATTENTION_BACKWARD;
-    double size = (double)(a->head_size > 64 ? a->head_size : 64);
-    double cycles = plain_tile[backward] * size / 64;
+    double size = ceil((double)a->head_size / PLAIN_TILE);
+    double cycles = plain_tile[backward] * (size > 1 ? ceil(size / 2) * 2 : 1);
     double blocks = (double)(a->batch * a->heads) *
                     ceil((double)a->queries / PLAIN_TILE);
     double keys = ceil((double)a->keys / PLAIN_TILE);
