@@ -153,6 +153,22 @@ def a_job_s_own_shapes_come_first():
 
 
 @test
+def calls_of_the_driver_take_what_the_simulator_says():
+    """doc/time.md, "Constants"; the host itself takes no time here."""
+    with tempfile.TemporaryDirectory() as scratch:
+        calibrate(scratch, 0, "--host")
+        found = json.loads((pathlib.Path(scratch) / "host.json").read_text())
+    assert "# memsim: simulated, not measured" in found["about"], found
+    us = {"kernel launch": 4, "asynchronous copy": 5, "asynchronous set": 4,
+          "event record": 1, "stream wait": 1,
+          "synchronisation that waits for nothing": 3, "cudaMalloc": 200,
+          "cudaFree": 300}
+    equal(list(found["us"]), list(us))
+    for name, value in us.items():
+        assert abs(found["us"][name] - value) < 0.02 * value, (name, found)
+
+
+@test
 def models_are_measured_too():
     with tempfile.TemporaryDirectory() as scratch:
         calibrate(scratch, 1, "--truth")

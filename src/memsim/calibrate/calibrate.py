@@ -27,6 +27,7 @@ import warnings
 try:
     import torch
     from torch.profiler import ProfilerActivity, profile
+    from calibrate_host import measure_host
     from calibrate_job import Job
     from calibrate_kernels import KERNEL_FAMILIES
     from calibrate_operators import FAMILIES
@@ -401,6 +402,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=20)
     parser.add_argument("--shapes", type=int, default=20000)
     parser.add_argument("--truth", action="store_true")
+    parser.add_argument("--host", action="store_true")
     parser.add_argument("--for", dest="job")
     o = parser.parse_args()
     if not torch.cuda.is_available():
@@ -414,6 +416,9 @@ def main():
             f"{torch.version.cuda}, {gpu.describe()}\n# gpu: {name}\n")
     if os.environ.get("MEMSIM"):  # as common/base/simulated.h has it
         head += "# memsim: simulated, not measured\n"
+    if o.host:
+        torch.zeros(1, device="cuda")  # makes the context that it uses
+        measure_host(o.output, head)
     if o.truth:
         truth(o)
     with torch.no_grad():

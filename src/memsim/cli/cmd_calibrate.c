@@ -20,7 +20,7 @@ struct values {
     const char *job;
     double minutes;
     uint32_t shapes;
-    bool truth, simulated;
+    bool truth, host, simulated;
 };
 
 static const struct option_row rows[] = {
@@ -40,6 +40,9 @@ static const struct option_row rows[] = {
     {"truth", 0, OPTION_FLAG, NULL, offsetof(struct values, truth),
      .help = "run example models too, and write their peaks and step\n"
              "times, the context's memory and the workspace's"},
+    {"host", 0, OPTION_FLAG, NULL, offsetof(struct values, host),
+     .help = "measure what launches and other calls of the driver take\n"
+             "of this machine's CPU, too"},
     {"simulated", 0, OPTION_FLAG, NULL, offsetof(struct values, simulated),
      .help = "in a command of `memsim run', measure its simulated\n"
              "GPU to try the tables; they say so"},
@@ -65,6 +68,8 @@ static void add_words(const struct values *v, char **to)
 {
     if (v->truth)
         *to++ = "--truth";
+    if (v->host)
+        *to++ = "--host";
     if (v->job) {
         *to++ = "--for";
         *to = (char *)v->job;
@@ -101,7 +106,7 @@ int cmd_calibrate(int argc, char **argv)
     }
     char *minutes = xasprintf("%g", v.minutes);
     char *shapes = xasprintf("%u", v.shapes);
-    char *words[10] = {"--output", (char *)v.output, "--minutes",
+    char *words[11] = {"--output", (char *)v.output, "--minutes",
                        minutes,    "--shapes",       shapes};
     add_words(&v, words + 6);
     python_start(v.python, SCRIPT, words, "PyTorch", &err);
