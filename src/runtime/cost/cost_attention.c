@@ -127,7 +127,7 @@ static double blocks_cycles(const struct cost_gpu *gpu, const struct pass *p,
  * 8 x 12 heads of 1024 causal tokens, 377 and 641 us forward, 732 and 1300
  * backward, with dropout. Beside the mean of all blocks the longest one counts,
  * as it may begin last. Heads are padded to 64, or to multiples of 128, as the
- * kernels' names say (64x64, 32x128). Two times of one shape: hence the band. */
+ * kernels' names say (64x64, 32x128). All of one shape: hence the band. */
 #define PLAIN_TILE 64.0
 #define PLAIN_BAND 1.4
 

@@ -17,8 +17,8 @@ bool cost_is_data_center(const struct cost_gpu *gpu);
 int cost_rate_time(const struct cost_gpu *gpu, const struct work *work,
                    struct cost_time *time);
 
-/* The least that the arithmetic of WORK's elements takes, where that may be more
- * than its bytes do; 0: it is not known. */
+/* The least that the arithmetic of WORK's elements takes, where that may be
+ * more than its bytes do; 0: it is not known. */
 double cost_arithmetic_ns(const struct cost_gpu *gpu, const struct work *work);
 
 /* Below it a convolution's input is padded. */
@@ -32,8 +32,8 @@ int cost_convolution_time(const struct cost_gpu *gpu, const struct work *work,
  * cost nothing. */
 double cost_layout_ns(const struct cost_gpu *gpu, const struct work *work);
 
-/* Prices cuDNN's attention, likewise, with its dropout and its bias, and PyTorch's
- * memory-efficient one in fp32. */
+/* Prices cuDNN's attention, likewise, with its dropout and its bias, and
+ * PyTorch's memory-efficient one in fp32. */
 int cost_attention_time(const struct cost_gpu *gpu, const struct work *work,
                         struct cost_time *time);
 
