@@ -343,8 +343,7 @@ static uint64_t at_least(uint64_t ns, uint64_t bound)
 }
 
 /* A model's ANSWER with what it does not know of WORK: the layout of a product,
- * the arithmetic of an element, and the numbers that dropout in attention draws.
- */
+ * the arithmetic of an element, and the numbers that attention draws. */
 static void answer_correct(const struct cost_image *image,
                            const struct cost_gpu *gpu, const struct work *work,
                            struct cost_answer *answer)
