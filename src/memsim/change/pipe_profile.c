@@ -178,6 +178,35 @@ static int microbatch_cut(struct cutting *k, size_t i, struct err *err)
     return 0;
 }
 
+static bool is_in_layers(const struct cutting *k, size_t op)
+{
+    for (size_t i = 0; i < k->count; i++) {
+        size_t first = k->first + k->regions[i].at;
+        if (op >= first && op < first + k->regions[i].length)
+            return true;
+    }
+    return false;
+}
+
+/* Does a step send or receive between its layers? Experts do in them. */
+static bool is_stage(const struct cutting *k)
+{
+    const struct records *r = k->c->records;
+
+    for (size_t op = k->first; op < k->end; op++) {
+        const struct record *record = &r->all[k->c->marks->ops[op]];
+        if (record->kind != TRACE_COLLECTIVE || is_in_layers(k, op))
+            continue;
+        const char *name = trace_names_get(
+            &r->names,
+            ((const struct trace_work *)records_fields(r, record))->name);
+        if (strstr(name, "SendRecv") || strstr(name, "ncclSend") ||
+            strstr(name, "ncclRecv"))
+            return true;
+    }
+    return false;
+}
+
 static int step_cut(struct cutting *k, struct err *err)
 {
     struct pipe_step *step = &k->c->steps[k->index];
@@ -185,6 +214,10 @@ static int step_cut(struct cutting *k, struct err *err)
     const struct step *s = &r->steps.steps[k->index];
 
     regions_find(k);
+    if (is_stage(k))
+        return profile_refuse(k, "it sends and receives, as one stage of a "
+                                 "pipeline does: give the profile of a rank "
+                                 "that has all layers", err);
     if (!k->count || k->count % 2)
         return profile_refuse(
             k,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/range.h"
 #include "common/base/xmalloc.h"
 #include "memsim/change/pipe_adds.h"
 
@@ -87,7 +88,7 @@ static size_t put_process(struct writing *g)
     process.rank = j->rank;
     process.local_rank = j->rank % j->node_ranks;
     process.world_size = j->split->ranks;
-    process.local_world_size = j->node_ranks;
+    process.local_world_size = r->imported ? j->node_gpus : j->node_ranks;
     memcpy(text, records_text(r, record), record->text_bytes);
     record_put(g, &(struct adding){
                       TRACE_PROCESS, record->thread, (const uint64_t *)&process,
@@ -128,14 +129,22 @@ static void put_communicator(struct writing *g)
 {
     static const char id[ID_BYTES] = "memsim: stages";
     const struct pipe_cut *c = g->job->cut;
+    const struct range members = {0, g->job->split->ranks,
+                                  (int32_t)g->job->apart};
+    bool spread = g->records->imported;
+    char text[ID_BYTES + sizeof members];
 
+    memcpy(text, id, ID_BYTES);
+    memcpy(text + ID_BYTES, &members, sizeof members);
     record_put(g,
                &(struct adding){TRACE_COMMUNICATOR, c->thread,
                                 TRACE_WORDS(COMMUNICATOR, .device = c->device,
                                             .communicator = HANDLE_COMMUNICATOR,
                                             .rank = g->job->rank,
-                                            .ranks = g->job->split->ranks),
-                                TRACE_WORD_COUNT(COMMUNICATOR), id, sizeof id});
+                                            .ranks = g->job->split->ranks,
+                                            .ranges = spread),
+                                TRACE_WORD_COUNT(COMMUNICATOR), text,
+                                spread ? sizeof text : ID_BYTES});
     PUT(g, STREAM_CREATE, c->thread, .device = c->device,
         .stream = HANDLE_STREAM, .flags = 1);
 }

@@ -15,6 +15,9 @@ struct pipe_rank {
     const struct pipe_list *list; /* what it does in a step */
     struct rewrite *rewrite;   /* with the edits of what is behind backwards */
     uint32_t rank, node_ranks; /* of a node */
+    /* Of a profile whose groups have other ranks, too: how far apart stages are
+     * among the GPUs, and those of a node (0: not known). Else 1 and 0. */
+    uint32_t apart, node_gpus;
     /* Of each parameter; NULL: the recording shows how gradients are added. */
     const uint32_t *adds_stage;
 };

@@ -149,6 +149,10 @@ static int rank_write(struct work *w, uint32_t rank, const char *path,
                             .list = &w->lists[rank],
                             .rewrite = &rewrite,
                             .rank = rank,
+                            .apart = w->records.imported
+                                         ? group_span(&w->records)
+                                         : 1,
+                            .node_gpus = w->change->node_ranks,
                             .adds_stage =
                                 adds_gradients(w) ? w->stage_of : NULL,
                             .node_ranks = node_ranks(w)};

@@ -11,6 +11,7 @@
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "fits/cluster.h"
+#include "memsim/change/averages.h"
 #include "memsim/change/pipe_join.h"
 #include "memsim/change/replicas.h"
 #include "memsim/change/stages.h"
@@ -92,6 +93,7 @@ static void note_row(struct result *result, const struct stages_report *r,
 
 /* What was made of the recording. */
 struct made {
+    struct averages_report averages; /* of a profile: taken out */
     struct stages_report stages;
     struct replicas_report replicas; /* of the last stage; steps 0: none */
 };
@@ -130,8 +132,35 @@ static void note_all(struct result *result, const void *what)
                         "a script does beside (scaling gradients, clipping by "
                         "the norm of all stages, joining outputs), is not in "
                         "the recording");
+    if (made->averages.ranks)
+        result_note(result,
+                    "the profile's averages of gradients, over %" PRIu32
+                    " ranks, are taken out, and those of the stages put in",
+                    made->averages.ranks);
     if (made->replicas.steps)
         replay_replicas_note(result, &made->replicas);
+}
+
+/* The same of a profile. Its data parallelism is not that of the stages. */
+static int profile_change(const struct replay_profile *p,
+                          const struct stages_change *change, char *to,
+                          struct made *made, struct err *err)
+{
+    const char *from = p->run->traces[0].path;
+    char alone[PATH_MAX];
+
+    if (p->run->count > 1)
+        return err_set(err,
+                       "--change: stages are made of the profile of one rank, "
+                       "and this has %zu: import one of them alone",
+                       p->run->count);
+    snprintf(alone, sizeof alone, "%.*s/alone", PATH_MAX - 16, to);
+    if (averages_take(p->average, from, alone, &made->averages, err))
+        return -1;
+    int rc = stages_change(change, made->averages.ranks ? alone : from, path_in,
+                           to, &made->stages, err);
+    unlink(alone);
+    return rc;
 }
 
 /* The ranks' recordings in the folder TO, made of that of one GPU, or of a
@@ -143,11 +172,6 @@ static int change_all(const struct run *run, const struct stages_change *change,
     const char **paths;
     int rc;
 
-    if (run->count > 1 && replay_is_profile(run->traces[0].path))
-        return err_set(err,
-                       "--change: stages are made of the profile of one rank, "
-                       "and this has %zu: import one of them alone",
-                       run->count);
     if (run->count == 1)
         return stages_change(change, run->traces[0].path, path_in, to, report,
                              err);
@@ -162,14 +186,28 @@ static int change_all(const struct run *run, const struct stages_change *change,
     return rc ? -1 : 0;
 }
 
+/* Over how many ranks the gradients of P's stages are averaged: as is asked,
+ * else as in the profile; 0: they are not. */
+static uint32_t width_of(const struct replay_profile *p,
+                         const struct made *made)
+{
+    return p->data_parallel ? p->data_parallel : made->averages.ranks;
+}
+
 /* Each stage's gradients are averaged over the ranks of P that have it. */
 static int replicas_make(const struct replay_profile *p, const char *folder,
                          struct made *made, struct err *err)
 {
     char from[PATH_MAX], to[PATH_MAX];
 
+    if (made->stages.split.chunks > 1)
+        return err_set(err,
+                       "--dp: of a rank with %" PRIu32 " stages it is not "
+                       "known which of its backwards is the last one of each: "
+                       "give stages=P, of one stage each",
+                       made->stages.split.chunks);
     for (uint32_t rank = 0; rank < made->stages.split.ranks; rank++) {
-        const struct replicas replicas = {p->data_parallel, rank,
+        const struct replicas replicas = {width_of(p, made), rank,
                                           made->stages.split.ranks};
         run_trace_path(folder, rank, from, sizeof from);
         snprintf(to, sizeof to, "%.*s/wider", PATH_MAX - 16, folder);
@@ -194,7 +232,7 @@ static char *describe_all(const struct replay_profile *p,
     char *text =
         made->replicas.steps
             ? xasprintf("%s, of each %" PRIu32 " under DistributedDataParallel",
-                        stages, p->data_parallel)
+                        stages, width_of(p, made))
             : xasprintf("%s", stages);
 
     free(stages);
@@ -216,8 +254,10 @@ int replay_stages(const struct replay_profile *p,
     if ((!change.node_ranks && node_width(p, &change.node_ranks, err)) ||
         scratch_make(&scratch, err))
         return -1;
-    int rc = change_all(p->run, &change, scratch.path, &made.stages, err);
-    if (!rc && !p->why && p->data_parallel) {
+    int rc = p->why ? change_all(p->run, &change, scratch.path, &made.stages,
+                                 err)
+                    : profile_change(p, &change, scratch.path, &made, err);
+    if (!rc && !p->why && width_of(p, &made)) {
         alone.data_parallel = 0; /* the collectives have the width */
         alone.contends = true;
         rc = replicas_make(p, scratch.path, &made, err);
