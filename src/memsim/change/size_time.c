@@ -3,6 +3,9 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
+
+#include "common/base/xmalloc.h"
 
 #define DOUBT_MOST 0.1 /* of the device time */
 
@@ -91,6 +94,71 @@ static uint64_t modelled_time(const struct size_times *t, size_t i, size_t j,
     return (uint64_t)llround(prices[WANTED] * longer);
 }
 
+/* --- the same kernels elsewhere ------------------------------------------- */
+
+/* What is known of operations like OP; NULL: nothing. */
+static struct size_known *known_of(const struct size_times *t, size_t op)
+{
+    uintptr_t number =
+        (uintptr_t)map_get(&t->doubts->numbers, t->a->marks.marks[op]);
+
+    return number ? &t->doubts->known[number - 1] : NULL;
+}
+
+static void known_add(const struct size_times *t, size_t op, uint64_t first_ns,
+                      uint64_t wanted_ns)
+{
+    struct size_doubts *d = t->doubts;
+    struct size_known *known = known_of(t, op);
+
+    if (!known) {
+        xgrow(&d->known, d->known_count, &d->known_capacity, sizeof *d->known);
+        known = &d->known[d->known_count++];
+        *known = (struct size_known){0, 0};
+        map_put(&d->numbers, t->a->marks.marks[op],
+                (void *)(uintptr_t)d->known_count);
+    }
+    known->first_ns += first_ns;
+    known->wanted_ns += wanted_ns;
+}
+
+static void doubt_add(const struct size_times *t, size_t op, uint64_t first_ns,
+                      uint64_t wanted_ns)
+{
+    struct size_doubts *d = t->doubts;
+
+    xgrow(&d->all, d->count, &d->capacity, sizeof *d->all);
+    d->all[d->count++] = (struct size_doubt){op, first_ns, wanted_ns};
+    t->report->doubtful_ns += wanted_ns;
+}
+
+static void doubt_settle(const struct size_times *t, const struct size_doubt *d)
+{
+    struct trace_measured *measured = measured_of(t->a, d->op);
+    const struct size_known *known = known_of(t, d->op);
+
+    if (!known || !known->first_ns || !measured)
+        return;
+    uint64_t wanted = (uint64_t)((double)d->first_ns *
+                                 (double)known->wanted_ns /
+                                 (double)known->first_ns);
+    measured->duration_ns = wanted;
+    t->report->device_ns += wanted - d->wanted_ns;
+    t->report->doubtful_ns -= d->wanted_ns;
+    t->report->times--;
+    t->report->modelled++;
+}
+
+void size_doubts_fini(struct size_doubts *d)
+{
+    free(d->all);
+    free(d->known);
+    map_fini(&d->numbers);
+    *d = (struct size_doubts){.all = NULL};
+}
+
+/* --- operations ----------------------------------------------------------- */
+
 void size_times_change(const struct size_times *t, size_t i, size_t j,
                        const size_t counts[2], const struct size_op *made)
 {
@@ -104,8 +172,10 @@ void size_times_change(const struct size_times *t, size_t i, size_t j,
         return;
     if (!by_model)
         wanted = size_law_estimate(t->points, ns[FIRST], ns[SECOND]);
-    if (!by_model && made && !size_is_between(t->points))
-        report->doubtful_ns += wanted;
+    if (by_model)
+        known_add(t, i, ns[FIRST], wanted);
+    else if (made && !size_is_between(t->points))
+        doubt_add(t, i, ns[FIRST], wanted);
     report->device_ns += wanted;
     for (size_t op = i; op < i + counts[0]; op++) {
         struct trace_measured *measured = measured_of(t->a, op);
@@ -117,9 +187,13 @@ void size_times_change(const struct size_times *t, size_t i, size_t j,
     }
 }
 
-int size_times_check(const struct size_times *t, struct err *err)
+int size_times_settle(const struct size_times *t, struct err *err)
 {
     const struct sizes_report *r = t->report;
+
+    for (size_t i = 0; i < t->doubts->count; i++)
+        doubt_settle(t, &t->doubts->all[i]);
+
     double doubt = r->device_ns
                        ? (double)r->doubtful_ns / (double)r->device_ns
                        : 0;

@@ -31,6 +31,7 @@ struct work {
                                              second and the changed */
     struct size_sums sums;
     struct size_times times;
+    struct size_doubts doubts;
     struct rewrite rewrite;
     size_t before;     /* a record that is to come before the next operation's;
                           0: none */
@@ -567,7 +568,7 @@ static int change_all(struct work *w, struct err *err)
         if (change_step(w, i, err))
             return -1;
     change_batches(w);
-    if (size_times_check(&w->times, err))
+    if (size_times_settle(&w->times, err))
         return -1;
     if (w->report->powers || w->report->lines || w->report->times ||
         w->report->modelled)
@@ -589,7 +590,8 @@ int sizes_change(const struct sizes_change *change, const char *first,
     w->change = change;
     w->points = change->points;
     w->report = report;
-    w->times = (struct size_times){change, &w->points, &w->a, &w->b, report};
+    w->times = (struct size_times){&w->doubts, change, &w->points,
+                                   &w->a,      &w->b,  report};
     if (side_read(&w->a, first, err))
         goto free_work;
     if (side_read(&w->b, second, err))
@@ -600,6 +602,7 @@ int sizes_change(const struct sizes_change *change, const char *first,
     free(w->beside);
     free(w->wanted);
     free(w->rewrite.edits);
+    size_doubts_fini(&w->doubts);
     side_fini(&w->b);
 free_first:
     side_fini(&w->a);
