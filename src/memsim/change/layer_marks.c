@@ -208,16 +208,20 @@ bool layer_op_is_list(const struct layer_marks *m, const struct records *r,
            strstr(trace_names_get(&r->names, work->name), "multi_tensor_apply");
 }
 
-uint32_t layer_marks_guess(const struct layer_marks *m)
+uint32_t layer_marks_guess(const struct layer_marks *m,
+                           const struct records *r)
 {
-    const struct segment *longest = NULL;
+    size_t first = 0, count = 0;
 
     for (size_t i = 0; i < m->segment_count; i++) {
         const struct segment *s = &m->segments[i];
-        if (!longest || s->end - s->first > longest->end - longest->first)
-            longest = s;
+        for (size_t op = s->first, next; op < s->end; op = next) {
+            next = layer_run_end(m, r, op, s->end);
+            if (next - op <= count)
+                continue;
+            first = op;
+            count = next - op;
+        }
     }
-    return longest ? layer_count_guess(m->marks + longest->first,
-                                       longest->end - longest->first)
-                   : 0;
+    return layer_count_guess(m->marks + first, count);
 }

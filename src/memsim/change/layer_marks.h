@@ -48,8 +48,9 @@ size_t layer_run_end(const struct layer_marks *m, const struct records *r,
 bool layer_op_is_list(const struct layer_marks *m, const struct records *r,
                       size_t op);
 
-/* The layers of a profile, by the repetition in its longest step; 0: nothing
- * repeats. */
-uint32_t layer_marks_guess(const struct layer_marks *m);
+/* The layers of a profile, by the repetition in the longest part of a step that
+ * one thread launched, a forward or a backward; 0: nothing repeats. */
+uint32_t layer_marks_guess(const struct layer_marks *m,
+                           const struct records *r);
 
 #endif

@@ -292,6 +292,7 @@ static int change_whole(struct work *w, const struct segment *s,
                        "--change layers=%" PRIu32 ":%" PRIu32,
                        w->report->recorded, 100 * covered / (s->end - s->first),
                        s->step, w->report->recorded, w->change->layers);
+    w->report->covered_percent = 100 * covered / (s->end - s->first);
     w->report->lists_scaled += layer_scale_lists(
         &w->rewrite, &w->marks, s->first, s->end,
         (double)w->change->layers / w->report->recorded);
@@ -350,12 +351,12 @@ static int change_segment(struct work *w, const struct segment *s,
 
 /* --- the whole ------------------------------------------------------------ */
 
-/* The layers of a profile: by the repetition in its longest step. */
+/* The layers of a profile: by repetition. */
 static int guess_layers(struct work *w, struct err *err)
 {
-    w->report->recorded = w->change->recorded;
-    if (!w->report->recorded)
-        w->report->recorded = layer_marks_guess(&w->marks);
+    w->report->guessed = layer_marks_guess(&w->marks, &w->records);
+    w->report->recorded =
+        w->change->recorded ? w->change->recorded : w->report->guessed;
     if (w->report->recorded >= 2)
         return 0;
     return err_set(err, "--change: nothing in a step of this profile repeats "

@@ -28,11 +28,13 @@ struct layers_change {
 
 struct layers_report {
     uint32_t recorded;
+    uint32_t guessed;      /* of a profile, by repetition; 0: nothing repeats */
     char prefix[256];      /* "": found by repetition */
     uint32_t steps;        /* changed */
     uint32_t steps_kept;   /* warm-up steps that do not repeat: as recorded */
     uint32_t lists_scaled; /* kernels on lists of tensors of an imported
                               profile: their times were multiplied */
+    size_t covered_percent; /* of a profile's operations that repeat so */
     size_t forward_ops, backward_ops; /* of a layer, in the last step; of a
                                profile: of the first and second region */
 };

@@ -47,21 +47,6 @@ static void regions_find(struct cutting *k)
     }
 }
 
-uint32_t pipe_profile_layers(const struct records *r,
-                             const struct layer_marks *m)
-{
-    size_t first = 0, count = 0, next;
-
-    for (size_t op = 0; op < m->count; op = next) {
-        next = layer_run_end(m, r, op, m->count);
-        if (next - op <= count)
-            continue;
-        first = op;
-        count = next - op;
-    }
-    return layer_count_guess(m->marks + first, count);
-}
-
 static int profile_refuse(const struct cutting *k, const char *why,
                           struct err *err)
 {

@@ -16,11 +16,6 @@
 #include "memsim/change/pipe_split.h"
 #include "memsim/change/rewrite.h"
 
-/* How many layers the profile R has, by what repeats in its longest forward or
- * backward; 0: nothing does. */
-uint32_t pipe_profile_layers(const struct records *r,
-                             const struct layer_marks *m);
-
 /* Fills *C, of which records, marks and layers are set; to be given to
  * pipe_cut_fini in any case. Returns 0, or -1 with ERR set: a step is not a
  * forward and a backward through the layers for each microbatch. */

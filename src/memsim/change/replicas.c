@@ -106,9 +106,9 @@ static bool is_same_from(const struct marks *m, const struct span *a,
     return true;
 }
 
-/* The first backward of a step sets gradients, later ones add to them by kernels
- * of their own: cut at a layer of a profile, one may have a gradient or two more
- * at an end than the other. */
+/* The first backward of a step sets gradients, later ones add to them by
+ * kernels of their own: cut at a layer of a profile, one may have a gradient or
+ * two more at an end than the other. */
 static bool is_same(const struct marks *m, const struct span *a,
                     const struct span *b)
 {
@@ -124,8 +124,8 @@ static bool is_same(const struct marks *m, const struct span *a,
     return false;
 }
 
-/* Are the gradients A accumulated, so that the same ones of a later backward are
- * averaged? */
+/* Are the gradients A accumulated, so that the same ones of a later backward
+ * are averaged? */
 static bool is_accumulated(const struct marks *m, const struct records *r,
                            const struct span *a)
 {

@@ -379,7 +379,7 @@ static bool units_fill(struct sharding *s, struct shards_report *report)
 static int cut_make(struct sharding *s, const struct side *side,
                     struct err *err)
 {
-    s->modules.count = pipe_profile_layers(&side->records, &side->marks);
+    s->modules.count = layer_marks_guess(&side->marks, &side->records);
     if (s->modules.count < 2)
         return err_set(err, "--fsdp: nothing in a step of this profile repeats "
                             "three times or more: no layers were found");

@@ -247,7 +247,7 @@ static int layers_count(struct work *w, struct err *err)
     for (uint32_t i = 0; w->split.listed[0] && i < w->split.stages; i++)
         m->count += w->split.listed[i];
     if (!m->count)
-        m->count = pipe_profile_layers(&w->records, &w->marks);
+        m->count = layer_marks_guess(&w->marks, &w->records);
     if (m->count >= 2)
         return 0;
     return err_set(err, "--change: nothing in a step of this profile repeats "

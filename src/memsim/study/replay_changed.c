@@ -12,7 +12,9 @@
 #include "memsim/change/buckets.h"
 #include "memsim/change/layers.h"
 #include "memsim/change/precision.h"
+#include "memsim/change/replicas.h"
 #include "memsim/change/sizes.h"
+#include "memsim/study/replay_replicas.h"
 #include "memsim/study/scratch.h"
 #include "memsim/study/size_prices.h"
 
@@ -41,6 +43,7 @@ struct changing {
     struct sizes_report sizes;
     struct size_prices prices; /* of a size; zeroed without one */
     struct precision_report precision;
+    struct replicas_report replicas; /* of a profile; steps 0: none */
     bool buckets;    /* of DDP: made again */
     bool is_profile; /* not a recording of ours */
 };
@@ -169,6 +172,17 @@ static void note_layers(struct result *result,
                     "a layer has %zu operations of the forward and %zu of the "
                     "backward, by repetition",
                     report->forward_ops, report->backward_ops);
+    if (is_profile && report->guessed >= 2 &&
+        report->guessed != report->recorded)
+        result_note(result,
+                    "what repeats in this profile does so %" PRIu32 " times, "
+                    "not %" PRIu32,
+                    report->guessed, report->recorded);
+    if (is_profile && report->covered_percent < 50)
+        result_note(result,
+                    "what repeats %" PRIu32 " times is %zu%% of a step's "
+                    "operations alone: the rest is as recorded",
+                    report->recorded, report->covered_percent);
     if (report->lists_scaled)
         result_note(result,
                     "the times of %" PRIu32 " kernels on lists of tensors were "
@@ -249,6 +263,8 @@ static void note_change(struct result *result, const void *what)
     if (g->buckets)
         result_note(result, "gradients are averaged in the buckets that DDP "
                             "makes of the changed parameters");
+    if (g->replicas.steps)
+        replay_replicas_note(result, &g->replicas);
     switch (g->change->kind) {
     case CHANGE_LAYERS:
         note_layers(result, &g->layers, g->is_profile);
@@ -301,16 +317,43 @@ static int prices_open(struct changing *g, const struct replay_profile *p,
                : 0;
 }
 
+/* The gradients of what one GPU's profile became are averaged over the ranks of
+ * *P, which then asks for no more. A profile that averages stays: its
+ * collectives get another width. */
+static int replicas_add(struct changing *g, struct replay_profile *p,
+                        const char *folder, struct err *err)
+{
+    if (!g->is_profile || !p->data_parallel || p->run->count > 1)
+        return 0;
+    if (g->change->kind == CHANGE_SIZE)
+        return err_set(err,
+                       "--dp: how large gradients are with another %s is not "
+                       "known: change the profile's layers or precision, or "
+                       "give --dp alone",
+                       g->change->name);
+    if (replay_replicas_put(p, folder, &g->replicas, err))
+        return -1;
+    if (g->replicas.steps) {
+        p->data_parallel = 0;
+        p->contends = true;
+    }
+    return 0;
+}
+
 static int change_and_play(const struct replay_profile *p, struct changing *g,
                            struct replayed *r, struct err *err)
 {
+    struct replay_profile alone = *p;
     struct scratch scratch;
 
     if (scratch_make(&scratch, err))
         return -1;
-    int rc = traces_change(g, p->run, scratch.path, err);
+    int rc = traces_change(g, p->run, scratch.path, err) ||
+                     replicas_add(g, &alone, scratch.path, err)
+                 ? -1
+                 : 0;
     if (!rc)
-        rc = replay_profile_changed(p,
+        rc = replay_profile_changed(&alone,
                                     &(struct replay_made){scratch.path,
                                                           change_describe(g),
                                                           note_change, g},

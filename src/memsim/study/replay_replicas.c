@@ -2,6 +2,8 @@
 #include "memsim/study/replay_replicas.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/base/units.h"
@@ -78,6 +80,21 @@ static int shards_and_play(const struct replay_profile *p, const char *to,
     return replay_profile_changed(&alone, &made, r, err);
 }
 
+int replay_replicas_put(const struct replay_profile *p, const char *folder,
+                        struct replicas_report *report, struct err *err)
+{
+    const struct replicas replicas = {p->data_parallel, 0, 1};
+    char path[PATH_MAX], to[PATH_MAX];
+
+    run_trace_path(folder, 0, path, sizeof path);
+    snprintf(to, sizeof to, "%.*s/wider", PATH_MAX - 16, folder);
+    if (replicas_change(&replicas, path, to, report, err))
+        return -1;
+    if (report->steps && rename(to, path))
+        return err_set(err, "%s: %m", path);
+    return 0;
+}
+
 static int change_and_play(const struct replay_profile *p, const char *to,
                            struct replayed *r, struct err *err)
 {
@@ -91,6 +108,12 @@ static int change_and_play(const struct replay_profile *p, const char *to,
         return -1;
     if (report.collectives)
         return replay_profile(p, r, err);
+    if (p->average)
+        return err_set(err,
+                       "--average: no group '%s' of the profile averages "
+                       "gradients: without it --dp puts in what "
+                       "DistributedDataParallel does",
+                       p->average);
     alone.data_parallel = 0; /* the collectives have the width */
     alone.contends = true;
     const struct replay_made made = {
