@@ -99,6 +99,10 @@ static void print_doubts(const struct profile *p, int64_t streams_ns)
         printf("    " SIMULATED_NOTE "\n", "the profile");
     if (p->info.truncated)
         puts("    the file ends in the middle: what is whole was imported");
+    if (p->untimed)
+        printf("    %" PRIu64 " events of the GPU have no time, or one that "
+               "cannot be: left out\n",
+               p->untimed);
     if (p->skew_ns)
         printf("    the GPU's clock ran %.1f us behind the host's: shifted\n",
                (double)p->skew_ns / 1e3);

@@ -116,6 +116,7 @@ struct profile {
     PROFILE_ARRAY(struct profile_operator, operators); /* by start */
     PROFILE_ARRAY(struct profile_gradient, gradients);
     PROFILE_ARRAY(struct profile_collective, collectives);
+    uint64_t untimed; /* events of the GPU without a time: left out */
     PROFILE_ARRAY(struct profile_stream, streams);
     PROFILE_ARRAY(struct profile_thread, threads);
     PROFILE_ARRAY(char *, names);

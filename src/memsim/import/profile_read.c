@@ -218,13 +218,23 @@ static bool has_times(const struct kineto_event *e)
            e->duration_ns >= 0 && e->duration_ns < TIME_MAX;
 }
 
+static bool is_work(const struct kineto_event *e)
+{
+    return e->category == KINETO_KERNEL || e->category == KINETO_COPY ||
+           e->category == KINETO_SET;
+}
+
 static int take_event(void *context, const struct kineto_event *e)
 {
     struct take *take = context;
     struct profile *p = take->p;
 
-    if (e->phase != 'X' || !has_times(e))
+    if (e->phase != 'X')
         return 0;
+    if (!has_times(e)) {
+        p->untimed += is_work(e);
+        return 0;
+    }
     if (p->ops_count + p->calls_count + p->marks_count >= EVENTS_MAX)
         return err_set(take->err, "%s: more than %u events; record fewer steps",
                        p->path, EVENTS_MAX);
@@ -234,8 +244,7 @@ static int take_event(void *context, const struct kineto_event *e)
         take_operator(p, e);
     else if (e->category == KINETO_RUNTIME)
         take_call(p, e);
-    else if (e->category == KINETO_KERNEL || e->category == KINETO_COPY ||
-             e->category == KINETO_SET)
+    else if (is_work(e))
         take_op(p, e);
     return 0;
 }
@@ -332,6 +341,16 @@ static int check_read(const struct profile *p, struct err *err)
                        "GPUs and CUDA alone, and reads no profiles of others",
                        p->path, named ? " (" : "", p->info.gpu,
                        named ? ")" : "");
+    if (p->untimed > p->ops_count)
+        return err_set(err,
+                       "%s: %" PRIu64 " of its %" PRIu64 " GPU events have no "
+                       "time, or one that cannot be: the file is damaged",
+                       p->path, p->untimed, p->untimed + p->ops_count);
+    if (!p->ops_count && p->info.truncated)
+        return err_set(err,
+                       "%s: the file ends in the middle, and no GPU events "
+                       "come before: it is damaged, or not written to its end",
+                       p->path);
     if (!p->ops_count)
         return err_set(err,
                        "%s: no GPU events in it; record with "

@@ -17,6 +17,7 @@
 
 #define DEFAULT_GPU "h100-sxm-80gb"
 #define UNMODELLED  0.1 /* a larger share of the time makes it unknown */
+#define GPU_NAME_BYTES 64
 
 /* Does a SETTING at the head of the trace PATH say so? */
 static bool head_says(const char *path,
@@ -77,6 +78,34 @@ static bool uses_models(const struct replay_profile *p)
 
     return p->models ||
            (p->gpu && study_gpu(p->run->traces[0].path, &ignored, &err));
+}
+
+/* Were all ranks of P measured on one sort of GPU? Times are scaled, and priced,
+ * as those of the first. */
+static int check_gpus(const struct replay_profile *p, struct result *result,
+                      struct err *err)
+{
+    char first[GPU_NAME_BYTES], other[GPU_NAME_BYTES];
+    const struct run_trace *traces = p->run->traces;
+    struct err ignored = {""}; /* a GPU that is not named */
+
+    study_gpu_name(traces[0].path, first, sizeof first, &ignored);
+    for (size_t i = 1; i < p->run->count; i++) {
+        study_gpu_name(traces[i].path, other, sizeof other, &ignored);
+        if (!strcmp(first, other))
+            continue;
+        if (p->gpu || p->models)
+            return err_set(err,
+                           "%s: the profile is of several GPUs, %s and %s: "
+                           "import the ranks of one of them",
+                           p->gpu ? "--gpu" : "--models", first, other);
+        result_note(result,
+                    "the ranks were measured on several GPUs, %s and %s: each "
+                    "has its own times",
+                    first, other);
+        break;
+    }
+    return 0;
 }
 
 /* The GPU that is asked for, or the profile's; one that the catalogue does not
@@ -223,7 +252,7 @@ int replay_profile(const struct replay_profile *p, struct replayed *r,
     r->ranks = p->run->count;
     r->models = uses_models(p);
     r->simulated = is_simulated(p);
-    if (find_gpu(p, &result->gpu, &own, err) ||
+    if (check_gpus(p, result, err) || find_gpu(p, &result->gpu, &own, err) ||
         read_ranks(p, result, &own, err))
         return -1;
     if (r->simulated)

@@ -9,8 +9,8 @@
 /* Says in a result what WHAT, a struct replicas_report, has. */
 void replay_replicas_note(struct result *result, const void *what);
 
-/* Puts what DDP would do into the trace of the only rank in FOLDER, made of P's.
- * Returns 0, or -1 with ERR set; nothing is put in where the trace has
+/* Puts what DDP would do into the trace of the only rank in FOLDER, made of
+ * P's. Returns 0, or -1 with ERR set; nothing is put in where the trace has
  * collectives that may average (see REPORT). */
 int replay_replicas_put(const struct replay_profile *p, const char *folder,
                         struct replicas_report *report, struct err *err);

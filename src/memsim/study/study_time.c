@@ -67,21 +67,29 @@ void study_time_fini(struct study_time *t)
     free(t->image);
 }
 
-int study_gpu(const char *path, struct gpu *gpu, struct err *err)
+int study_gpu_name(const char *path, char *name, size_t bytes, struct err *err)
 {
     struct trace_reader reader;
     struct trace_item item;
-    char name[64] = "";
     int rc = 0;
 
+    *name = '\0';
     if (trace_reader_open(&reader, path, err))
         return -1;
     while (!*name && (rc = trace_reader_next(&reader, &item, err)) > 0)
         if (item.head.kind == TRACE_DEVICE)
-            snprintf(name, sizeof name, "%.*s", (int)item.head.text_bytes,
-                     item.text);
+            snprintf(name, bytes, "%.*s", (int)item.head.text_bytes, item.text);
     trace_reader_close(&reader);
     if (!*name)
         return rc ? -1 : err_set(err, "%s: it used no GPU", path);
+    return 0;
+}
+
+int study_gpu(const char *path, struct gpu *gpu, struct err *err)
+{
+    char name[64];
+
+    if (study_gpu_name(path, name, sizeof name, err))
+        return -1;
     return rundir_gpu(path, name, gpu) ? 0 : gpu_load(name, gpu, err);
 }

@@ -29,6 +29,10 @@ int study_time_init(struct study_time *t, const struct study_options *options,
                     const struct gpu *gpu, struct err *err);
 void study_time_fini(struct study_time *t);
 
+/* The name of the GPU that the trace PATH was recorded on into NAME, of BYTES.
+ * Returns 0 or -1. */
+int study_gpu_name(const char *path, char *name, size_t bytes, struct err *err);
+
 /* The GPU that the trace PATH was recorded on: that of the run that it is part
  * of, or else by its name in the catalogue. Returns 0 or -1. */
 int study_gpu(const char *path, struct gpu *gpu, struct err *err);
