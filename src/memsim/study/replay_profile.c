@@ -80,8 +80,8 @@ static bool uses_models(const struct replay_profile *p)
            (p->gpu && study_gpu(p->run->traces[0].path, &ignored, &err));
 }
 
-/* Were all ranks of P measured on one sort of GPU? Times are scaled, and priced,
- * as those of the first. */
+/* Were all ranks of P measured on one sort of GPU? Times are scaled, and
+ * priced, as those of the first. */
 static int check_gpus(const struct replay_profile *p, struct result *result,
                       struct err *err)
 {
