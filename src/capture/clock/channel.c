@@ -219,7 +219,7 @@ static void channel_join(struct channel *c, uint64_t key)
     if (is_whole(c))
         key = hash_bytes(HASH_START, c->id, ID_BYTES);
     if (c->count > 1 && c->member != MEETING_NONE)
-        c->number = memsim_meeting_channel(key, c->member);
+        c->number = memsim_meeting_channel(key, c->member, c->collectives);
 }
 
 /* Ranks stand for others than before: communicators of equal classes are

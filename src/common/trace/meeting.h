@@ -44,6 +44,8 @@ struct meeting_channel {
     uint64_t key;    /* 0: free */
     uint64_t absent; /* members that are not expected any more */
     uint32_t seat_1[MEETING_MEMBERS]; /* + 1; 0: it has not come yet */
+    uint64_t before[MEETING_MEMBERS]; /* collectives of each before it joined:
+                                         nobody waits for it there */
 };
 
 /* Members come to a collective or to a message, and are done with it. Masks are

@@ -204,26 +204,6 @@ void meeting_stands_learn(const struct rank_axis *axes, uint32_t count,
 
 /* --- channels ------------------------------------------------------------- */
 
-uint32_t memsim_meeting_channel(uint64_t key, uint32_t member)
-{
-    uint32_t found = MEETING_NONE;
-
-    key = hash_bytes(key, &mine->job, sizeof mine->job) | 1;
-    file_lock();
-    for (uint32_t i = 0; i < MEETING_CHANNELS && found == MEETING_NONE; i++) {
-        uint32_t at = (uint32_t)(key / 2 + i) % MEETING_CHANNELS;
-        struct meeting_channel *c = &file->channels[at];
-        if (c->key && c->key != key)
-            continue;
-        c->key = key;
-        c->absent &= ~(UINT64_C(1) << member);
-        c->seat_1[member] = (uint32_t)(mine - file->seats) + 1;
-        found = at;
-    }
-    file_unlock();
-    return found;
-}
-
 static struct meeting_seat *member_seat(uint32_t channel, unsigned member)
 {
     uint32_t seat_1 = file->channels[channel].seat_1[member];
@@ -254,6 +234,18 @@ static struct meeting_entry *entry_find(const struct meeting_point *p)
     return NULL;
 }
 
+/* Of P's members those that come to it. */
+static uint64_t expected_of(const struct meeting_point *p)
+{
+    const struct meeting_channel *c = &file->channels[p->channel];
+    uint64_t expected = p->expected & ~c->absent;
+
+    for (uint64_t left = expected; p->has_end && left; left &= left - 1)
+        if (p->number <= c->before[__builtin_ctzll(left)])
+            expected &= ~(left & -left);
+    return expected;
+}
+
 static struct meeting_entry *entry_make(const struct meeting_point *p)
 {
     uint32_t *bucket_1 = bucket_of(p->channel, p->number);
@@ -269,9 +261,7 @@ static struct meeting_entry *entry_make(const struct meeting_point *p)
     *e = (struct meeting_entry){.channel = p->channel,
                                 .next_1 = *bucket_1,
                                 .number = p->number,
-                                .expected =
-                                    p->expected &
-                                    ~file->channels[p->channel].absent};
+                                .expected = expected_of(p)};
     *bucket_1 = at_1;
     return e;
 }
@@ -344,6 +334,44 @@ bool memsim_meeting_get(const struct meeting_point *p, uint64_t *ns)
     }
     file_unlock();
     return complete;
+}
+
+/* Nobody waits for the MEMBER of CHANNEL in what it did before it joined. */
+static void before_tell(uint32_t channel, uint32_t member)
+{
+    struct meeting_point p = {.channel = channel, .member = member};
+
+    while (p.number < file->channels[channel].before[member]) {
+        p.number++;
+        struct meeting_entry *e = entry_find(&p);
+        if (!e)
+            continue;
+        e->gone |= UINT64_C(1) << member;
+        phase_tell(e, false, UINT64_C(1) << member, 0);
+        phase_tell(e, true, UINT64_C(1) << member, 0);
+    }
+}
+
+uint32_t memsim_meeting_channel(uint64_t key, uint32_t member, uint64_t before)
+{
+    uint32_t found = MEETING_NONE;
+
+    key = hash_bytes(key, &mine->job, sizeof mine->job) | 1;
+    file_lock();
+    for (uint32_t i = 0; i < MEETING_CHANNELS && found == MEETING_NONE; i++) {
+        uint32_t at = (uint32_t)(key / 2 + i) % MEETING_CHANNELS;
+        struct meeting_channel *c = &file->channels[at];
+        if (c->key && c->key != key)
+            continue;
+        c->key = key;
+        c->absent &= ~(UINT64_C(1) << member);
+        c->seat_1[member] = (uint32_t)(mine - file->seats) + 1;
+        c->before[member] = before;
+        before_tell(at, member);
+        found = at;
+    }
+    file_unlock();
+    return found;
 }
 
 /* --- waiting -------------------------------------------------------------- */

@@ -50,8 +50,10 @@ void meeting_stands_learn(const struct rank_axis *axes, uint32_t count,
  * other some learn it at the same place of their programs. */
 CORE_API uint32_t memsim_meeting_learnt(void);
 
-/* The channel KEY (not 0), which MEMBER comes to; MEETING_NONE: no room. */
-CORE_API uint32_t memsim_meeting_channel(uint64_t key, uint32_t member);
+/* The channel KEY (not 0), which MEMBER comes to, after BEFORE collectives of
+ * which it told nobody; MEETING_NONE: no room. */
+CORE_API uint32_t memsim_meeting_channel(uint64_t key, uint32_t member,
+                                         uint64_t before);
 
 /* The member of P has come to it, or is done, at NS. Returns 0, or -1: there is
  * no room. */
