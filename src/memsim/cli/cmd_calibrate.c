@@ -41,8 +41,8 @@ static const struct option_row rows[] = {
      .help = "run example models too, and write their peaks and step\n"
              "times, the context's memory and the workspace's"},
     {"host", 0, OPTION_FLAG, NULL, offsetof(struct values, host),
-     .help = "measure what launches and other calls of the driver take\n"
-             "of this machine's CPU, too"},
+     .help = "measure what launches and other calls of the driver\n"
+             "take of this machine's CPU, too"},
     {"simulated", 0, OPTION_FLAG, NULL, offsetof(struct values, simulated),
      .help = "in a command of `memsim run', measure its simulated\n"
              "GPU to try the tables; they say so"},
