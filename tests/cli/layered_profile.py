@@ -6,7 +6,8 @@ backward of the head, four layers of five, and of the embedding. Then the optimi
 Each kernel takes 100 us, the optimizer 800. Words: "marks" has gradients, "ddp"
 averages them over 4 ranks in one bucket in the last backward, "hook" by a kernel that
 memsim does not know, "one" is a single thread, "loop" an optimizer that works on one
-parameter after the other, "pipe" sends behind each forward.
+parameter after the other, "pipe" sends behind each forward, "tensor" splits
+layers over two ranks.
 """
 import json
 import sys
@@ -48,13 +49,17 @@ def bucket(thread, elements):
     bucketed.append(elements)
 
 
-def average(thread):
-    """The bucket's all-reduce, and what it came to back into the gradients."""
+def reduce(thread, elements, group, ranks):
     kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", thread, 300, **{
         "Collective name": "allreduce", "dtype": "Float",
-        "In msg nelems": sum(bucketed), "Out msg nelems": sum(bucketed),
-        "Group size": 4, "Process Group Name": "data",
-        "Process Group Ranks": "[0, 1, 2, 3]"})
+        "In msg nelems": elements, "Out msg nelems": elements,
+        "Group size": len(ranks), "Process Group Name": group,
+        "Process Group Ranks": str(ranks)})
+
+
+def average(thread):
+    """The bucket's all-reduce, and what it came to back into the gradients."""
+    reduce(thread, sum(bucketed), "data", [0, 1, 2, 3])
     for elements in bucketed:
         kernel("Memcpy DtoD (Device -> Device)", thread, 50, "gpu_memcpy",
                bytes=4 * elements)
@@ -79,6 +84,8 @@ for i in range(microbatches):
     for _ in range(4):
         for name in "norm", "qkv", "attention", ADD:
             kernel(name, 2)
+        if "tensor" in words:
+            reduce(2, 1 << 20, "tensor", [0, 1])
     kernel("head", 2)
     kernel("loss", 2)
     if "pipe" in words:

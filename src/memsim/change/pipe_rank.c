@@ -6,6 +6,8 @@
  *   stream. The compute stream waits for that where the schedule does. */
 #include "memsim/change/pipe_rank.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,6 +151,38 @@ static void put_communicator(struct writing *g)
         .stream = HANDLE_STREAM, .flags = 1);
 }
 
+/* A group of a profile is one of each stage: "tensor" of the second of stages
+ * that are 2 apart becomes "tensor stage 1", and [0, 1] becomes [2, 3]. */
+static void group_move(struct writing *g, size_t index)
+{
+    const struct record like = g->records->all[index];
+    uint64_t fields[TRACE_FIELDS_MAX];
+    char text[ID_BYTES + sizeof(struct range)], id[2 * ID_BYTES];
+    const char *own = records_text(g->records, &like);
+    struct range range;
+
+    if (like.text_bytes != sizeof text)
+        return;
+    int length = snprintf(id, sizeof id, "%.*s stage %" PRIu32,
+                          (int)strcspn(own, " "), own, g->job->rank);
+    memset(text, ' ', ID_BYTES);
+    memcpy(text, id, length < ID_BYTES ? (size_t)length : ID_BYTES);
+    memcpy(&range, own + ID_BYTES, sizeof range);
+    range.first += g->job->rank * g->job->apart;
+    memcpy(text + ID_BYTES, &range, sizeof range);
+    memcpy(fields, records_fields(g->records, &like), sizeof fields);
+    size_t first = records_add(g->records, &like, fields, text);
+    rewrite_add(g->job->rewrite, &(struct edit){EDIT_REPLACE, index, index + 1,
+                                                1, first, 0, 0});
+}
+
+static void groups_move(struct writing *g, size_t count)
+{
+    for (size_t i = 0; g->records->imported && i < count; i++)
+        if (g->records->all[i].kind == TRACE_COMMUNICATOR)
+            group_move(g, i);
+}
+
 static void put_start(struct writing *g, size_t count)
 {
     size_t end = g->records->steps.steps[0].first;
@@ -156,6 +190,7 @@ static void put_start(struct writing *g, size_t count)
 
     put_names(g, count);
     put_communicator(g);
+    groups_move(g, count);
     piece_add(g, 0, process < end ? process : end, false);
     piece_add(g, process + 1, end, false);
 }
