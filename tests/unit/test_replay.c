@@ -261,6 +261,39 @@ TEST(reserved_has_bounds_where_a_size_is_not_known)
     finish_up();
 }
 
+/* Two of 30 MiB are cached, 40 are lent and then 50. Of the 200 MiB that are left
+ * the workspace may ask for 150, which empties the cache: before it 90 are enough
+ * from then on. Where it may ask for 130 nothing needs to be emptied, and without
+ * a workspace 110 are enough. */
+TEST(reserved_is_less_where_the_cache_may_have_been_emptied)
+{
+    const struct recording_options small = {.memory_bytes = 300 * MIB};
+
+    for (int full = 0; full < 2; full++) {
+        struct reserved_range ranges[REPLAY_DEVICES] = {{0}};
+
+        start();
+        segment(A, 30 * MIB);
+        block(A, 30 * MIB);
+        segment(B, 30 * MIB);
+        block(B, 30 * MIB);
+        block_free(A, 0);
+        block_free(B, 0);
+        segment(C, 40 * MIB);
+        block(C, 40 * MIB);
+        BUILD_TEXT(&trace, CONVOLUTION, "x=1", .workspace_bytes = 40 * MIB,
+                   .workspace_most = (full ? 150 : 130) * MIB, .engine = 1);
+        block_free(C, 0);
+        segment(C + 64 * MIB, 50 * MIB);
+        block(C + 64 * MIB, 50 * MIB);
+        CHECK(finish(&small) == 0);
+        CHECK(reserved_range_find(&recording, ranges, &err) == 0);
+        CHECK_UINT(ranges[0].least_bytes, (full ? 90 : 110) * MIB);
+        CHECK_UINT(ranges[0].most_bytes, (full ? 150 : 190) * MIB);
+        finish_up();
+    }
+}
+
 TEST(what_is_certain_has_no_bounds)
 {
     struct reserved_range ranges[REPLAY_DEVICES] = {{0}};
