@@ -24,7 +24,7 @@ static void take_first(struct firsts *f, const struct replay_op *op)
     f->list[f->count++] = (struct reserved_moment){op->index, op->device};
 }
 
-static void spread(const struct firsts *f, struct reserved_moments *m)
+static void moments_spread(const struct firsts *f, struct reserved_moments *m)
 {
     m->count = f->count < RESERVED_MOMENTS ? f->count : RESERVED_MOMENTS;
     for (size_t i = 0; i < m->count; i++)
@@ -42,7 +42,7 @@ int reserved_moments_find(const struct replay_source *source,
         take_first(&f, &op);
         more = 0;
     }
-    spread(&f, m);
+    moments_spread(&f, m);
     map_fini(&f.seen);
     free(f.list);
     return more < 0 ? -1 : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Between what the peak of reserved memory may lie on a GPU: it depends on the
- * order of the driver's addresses, and on workspaces whose sizes are not
- * known. Where the largest would not fit beside what PyTorch has cached, also on
- * when it emptied its cache. */
+ * order of the driver's addresses, and on workspaces whose sizes are not known.
+ * Where the largest would not fit beside what PyTorch has cached, it also
+ * depends on when the cache was emptied. */
 #ifndef MEMSIM_MEMSIM_REPLAY_RESERVED_RANGE_H
 #define MEMSIM_MEMSIM_REPLAY_RESERVED_RANGE_H
 
