@@ -112,10 +112,10 @@ static void tell_stamps(void)
 
     for (uintptr_t i = 1; i < THREADS; i++)
         pthread_create(&threads[i], NULL, stamp, (void *)i);
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 80; i++) {
         jump(i % 7 ? 30 : 300);
         stamps[0] = now();
-        if (i % 50 == 0)
+        if (i % 20 == 0)
             usleep(20000); /* a gap in the records */
     }
     done = true;
