@@ -60,7 +60,7 @@ struct trace_kernel *trace_ops_add(struct trace_ops *t, const char *name,
     return k;
 }
 
-static int add_kernel(struct reading *r, const struct kineto_event *e)
+static int add_kernel(struct reading *r, const struct profile_event *e)
 {
     if (e->duration_ns <= 0 || strstr(e->name, "nccl"))
         return 0;
@@ -78,7 +78,7 @@ static int add_kernel(struct reading *r, const struct kineto_event *e)
     return 0;
 }
 
-static int take_event(void *context, const struct kineto_event *e)
+static int take_event(void *context, const struct profile_event *e)
 {
     struct reading *r = context;
 

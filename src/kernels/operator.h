@@ -55,7 +55,7 @@ struct operator_progress {
     bool done[OPERATOR_PASSES]; /* a kernel has the pass's work */
 };
 
-/* Reads the texts of a profile's operator, as struct kineto_event has them;
+/* Reads the texts of a profile's operator, as struct profile_event has them;
  * STRIDES and CONCRETE may be NULL. Returns false where they are no lists. */
 bool operator_read(struct operator_call *call, const char *name,
                    const char *const texts[4]);

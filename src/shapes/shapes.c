@@ -34,7 +34,7 @@ static uint32_t text_or_none(struct shapes *s, const char *text)
     return text ? text_id(s, text) : NONE;
 }
 
-void shapes_add(struct shapes *s, const struct kineto_event *e)
+void shapes_add(struct shapes *s, const struct profile_event *e)
 {
     if (!e->input_dims || !e->input_types || e->external_id == KINETO_NONE)
         return;

@@ -23,7 +23,7 @@ struct shapes {
 };
 
 /* Keeps E, an operator, where it has shapes. */
-void shapes_add(struct shapes *s, const struct kineto_event *e);
+void shapes_add(struct shapes *s, const struct profile_event *e);
 
 /* To be told each kernel, with its operator's External id (or KINETO_NONE),
  * before the first one is described. */

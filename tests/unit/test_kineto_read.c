@@ -13,11 +13,11 @@
     "\"registers per thread\":168,\"shared memory\":231424,"                   \
     "\"grid\":[98,2,3],\"block\":[384,1,1]}}"
 
-static struct kineto_event events[8]; /* texts are not kept */
+static struct profile_event events[8]; /* texts are not kept */
 static char names[8][64], dims[8][64];
 static int taken;
 
-static int keep(void *context, const struct kineto_event *event)
+static int keep(void *context, const struct profile_event *event)
 {
     (void)context;
     if (taken < 8) {
@@ -55,7 +55,7 @@ static int read_text(const char *text, struct kineto_info *info,
 
 static void check_kernel(int i)
 {
-    const struct kineto_event *e = &events[i];
+    const struct profile_event *e = &events[i];
 
     CHECK_UINT(e->category, KINETO_KERNEL);
     CHECK_STR(names[i], "add<float>");

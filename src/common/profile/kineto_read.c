@@ -41,7 +41,7 @@ struct field {
 #define ROW(key, type, member)                                                 \
     {                                                                          \
         key, sizeof key - 1, FIELD_##type,                                     \
-            offsetof(struct kineto_event, member)                              \
+            offsetof(struct profile_event, member)                             \
     }
 
 static const struct field event_fields[] = {
@@ -97,7 +97,7 @@ struct reader {
     kineto_take *take;
     void *context;
     struct kineto_info *info;
-    struct kineto_event event;
+    struct profile_event event;
     const struct field *field;  /* that the next value fills; NULL: none */
     bool event_category, event_phase; /* the next value is "cat", "ph" */
     unsigned depth;
@@ -132,7 +132,7 @@ static void key_copy(char *to, const unsigned char *key, size_t length)
 
 static void event_begin(struct reader *r)
 {
-    struct kineto_event *e = &r->event;
+    struct profile_event *e = &r->event;
 
     memset(e, 0, sizeof *e);
     e->device = e->stream = e->correlation = e->external_id = KINETO_NONE;

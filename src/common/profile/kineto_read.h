@@ -25,7 +25,7 @@ enum kineto_category {
 
 #define KINETO_NONE INT64_MIN /* a number that the event does not have */
 
-struct kineto_event {
+struct profile_event {
     enum kineto_category category;
     char phase;       /* 'X', 's', 'f', 'i', 'M', ...; 0: none */
     const char *name; /* these texts are the reader's: valid in the call */
@@ -63,7 +63,7 @@ struct kineto_info {
 
 /* Called for every event with a category or a name. A return value that is not
  * 0 stops the reading. */
-typedef int kineto_take(void *context, const struct kineto_event *event);
+typedef int kineto_take(void *context, const struct profile_event *event);
 
 /* Called now and then, where it is not NULL. */
 typedef void kineto_progress(void *context, const struct kineto_info *info);

@@ -266,10 +266,10 @@ static int64_t thread_of(int64_t id)
 
 /* --- events --------------------------------------------------------------- */
 
-static struct kineto_event event_make(enum kineto_category category,
+static struct profile_event event_make(enum kineto_category category,
                                       int64_t start, int64_t end)
 {
-    return (struct kineto_event){
+    return (struct profile_event){
         .category = category,
         .phase = 'X',
         .name = "",
@@ -298,7 +298,7 @@ static struct kineto_event event_make(enum kineto_category category,
     };
 }
 
-static int event_give(struct reader *r, const struct kineto_event *e)
+static int event_give(struct reader *r, const struct profile_event *e)
 {
     r->info->events++;
     if (!r->take(r->context, e))
@@ -316,7 +316,7 @@ enum { START, END, DEVICE, STREAM, CORRELATION, GLOBAL_PID, BYTES, OP_OWN };
 /* Sets *E to the operation in ROW. False: it is another process's. */
 static bool op_read(const struct reader *r, sqlite3_stmt *row,
                     const int *columns, enum kineto_category category,
-                    struct kineto_event *e)
+                    struct profile_event *e)
 {
     int64_t process = process_of(column_number(row, columns[GLOBAL_PID]));
 
@@ -348,7 +348,7 @@ static const char *const kernel_columns[] = {OP_COLUMNS,
 static int take_kernel(struct reader *r, sqlite3_stmt *row, const int *columns)
 {
     const int *own = columns + OP_OWN;
-    struct kineto_event e;
+    struct profile_event e;
     const char *name;
 
     if (!op_read(r, row, columns, KINETO_KERNEL, &e))
@@ -386,7 +386,7 @@ static int take_copy(struct reader *r, sqlite3_stmt *row, const int *columns)
         [1] = "HtoD", [2] = "DtoH", [8] = "DtoD", [10] = "PtoP"};
     const int *own = columns + OP_OWN;
     int64_t kind = column_number(row, own[0]);
-    struct kineto_event e;
+    struct profile_event e;
     char name[64];
 
     if (!op_read(r, row, columns, KINETO_COPY, &e))
@@ -403,7 +403,7 @@ static const char *const set_columns[] = {OP_COLUMNS};
 
 static int take_set(struct reader *r, sqlite3_stmt *row, const int *columns)
 {
-    struct kineto_event e;
+    struct profile_event e;
 
     if (!op_read(r, row, columns, KINETO_SET, &e))
         return 0;
@@ -432,7 +432,7 @@ static int take_call(struct reader *r, sqlite3_stmt *row, const int *columns)
 {
     int64_t id = column_number(row, columns[2]);
     const char *name = name_get(r, row, columns[4]);
-    struct kineto_event e =
+    struct profile_event e =
         event_make(KINETO_RUNTIME, column_number(row, columns[0]),
                    column_number(row, columns[1]));
     char text[128];
@@ -499,7 +499,7 @@ static int take_range(struct reader *r, sqlite3_stmt *row, const int *columns)
 {
     const char *name = range_name(r, row, columns);
     int64_t id = column_number(row, columns[2]);
-    struct kineto_event e =
+    struct profile_event e =
         event_make(KINETO_ANNOTATION, column_number(row, columns[0]),
                    column_number(row, columns[1]));
     char step[48];

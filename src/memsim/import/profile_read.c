@@ -97,7 +97,8 @@ static struct range read_ranks(const char *text, int64_t size)
     return range;
 }
 
-static uint32_t take_collective(struct profile *p, const struct kineto_event *e)
+static uint32_t take_collective(struct profile *p,
+                                const struct profile_event *e)
 {
     if (!e->collective)
         return PROFILE_NONE;
@@ -113,7 +114,7 @@ static uint32_t take_collective(struct profile *p, const struct kineto_event *e)
     return (uint32_t)p->collectives_count - 1;
 }
 
-static void take_op(struct profile *p, const struct kineto_event *e)
+static void take_op(struct profile *p, const struct profile_event *e)
 {
     *ADD(p, ops) = (struct profile_op){
         .start_ns = e->start_ns,
@@ -140,7 +141,7 @@ static void take_op(struct profile *p, const struct kineto_event *e)
     };
 }
 
-static void take_call(struct profile *p, const struct kineto_event *e)
+static void take_call(struct profile *p, const struct profile_event *e)
 {
     *ADD(p, calls) = (struct profile_call){
         .start_ns = e->start_ns,
@@ -156,7 +157,7 @@ static void take_call(struct profile *p, const struct kineto_event *e)
 
 /* PyTorch's node at the end of a parameter's backward, whose input is the
  * gradient. */
-static void take_gradient(struct profile *p, const struct kineto_event *e)
+static void take_gradient(struct profile *p, const struct profile_event *e)
 {
     const char *const texts[4] = {[OPERATOR_DIMS] = e->input_dims,
                                   [OPERATOR_TYPES] = e->input_types};
@@ -174,7 +175,7 @@ static void take_gradient(struct profile *p, const struct kineto_event *e)
         .thread = thread_id(p, e->process, e->thread)};
 }
 
-static void take_operator(struct profile *p, const struct kineto_event *e)
+static void take_operator(struct profile *p, const struct profile_event *e)
 {
     take_gradient(p, e);
     shapes_add(&p->shapes, e);
@@ -185,13 +186,13 @@ static void take_operator(struct profile *p, const struct kineto_event *e)
 
 /* A step of memsim's own export is as long as the GPU needs. The importer wants
  * the host's time, as in a profile. */
-static bool has_host_times(const struct kineto_event *e)
+static bool has_host_times(const struct profile_event *e)
 {
     return e->host_start_ns > -TIME_MAX && e->host_end_ns < TIME_MAX &&
            e->host_start_ns <= e->host_end_ns;
 }
 
-static void take_mark(struct profile *p, const struct kineto_event *e)
+static void take_mark(struct profile *p, const struct profile_event *e)
 {
     bool host = has_host_times(e);
 
@@ -205,26 +206,26 @@ static void take_mark(struct profile *p, const struct kineto_event *e)
 }
 
 /* ProfilerStep is an "Operator" in files of 2021. */
-static bool is_mark(const struct kineto_event *e)
+static bool is_mark(const struct profile_event *e)
 {
     return e->category == KINETO_ANNOTATION ||
            (e->category == KINETO_OPERATOR &&
             profile_is_step(e->name));
 }
 
-static bool has_times(const struct kineto_event *e)
+static bool has_times(const struct profile_event *e)
 {
     return e->start_ns > -TIME_MAX && e->start_ns < TIME_MAX &&
            e->duration_ns >= 0 && e->duration_ns < TIME_MAX;
 }
 
-static bool is_work(const struct kineto_event *e)
+static bool is_work(const struct profile_event *e)
 {
     return e->category == KINETO_KERNEL || e->category == KINETO_COPY ||
            e->category == KINETO_SET;
 }
 
-static int take_event(void *context, const struct kineto_event *e)
+static int take_event(void *context, const struct profile_event *e)
 {
     struct take *take = context;
     struct profile *p = take->p;
