@@ -269,19 +269,36 @@ def a_group_from_before_the_first_message_meets_as_the_later_ones():
     equal([n for n in report["notes"] if "went on without" in str(n)], [])
 
 
+def replay(kept, *options):
+    """The report of a replay."""
+    with tempfile.TemporaryDirectory() as scratch:
+        out = pathlib.Path(scratch) / "replay.json"
+        subprocess.run([MEMSIM, "replay", "-q", "--json", out, *options, kept],
+                       stdout=subprocess.DEVNULL, check=True)
+        return json.loads(out.read_text())
+
+
 @test
 def a_replay_knows_for_whom_ranks_stood():
     with tempfile.TemporaryDirectory() as scratch:
         kept = pathlib.Path(scratch) / "kept"
-        out = pathlib.Path(scratch) / "replay.json"
         _, report = run(STAGES, "--ranks", "0,3", "--host-speed", "0", "-o",
                         kept, ranks=4, words=["4"])
-        subprocess.run([MEMSIM, "replay", "-q", "--json", out, kept],
-                       stdout=subprocess.DEVNULL, check=True)
-        played = json.loads(out.read_text())
+        played = replay(kept)
+        cluster = pathlib.Path(scratch) / "small.json"
+        cluster.write_text(json.dumps(
+            {"kind": "cluster", "name": "small", "gpu": "a100-sxm-80gb",
+             "gpus_per_node": 2, "intra": {"gbps": 200, "latency_us": 2},
+             "inter": {"gbps": 20, "latency_us": 9}}))
+        elsewhere = replay(kept, "--cluster", cluster)
+        asked = replay(kept, "--cluster", cluster, "--gpu", "h100-sxm-80gb")
     equal(played["time"]["step_ns"], report["time"]["step_ns"])
     equal(*[{r["rank"]: r["members"] for r in of["ranks"]}
             for of in (played, report)])
+    said = " ".join(elsewhere["notes"])
+    assert "a node has 2 GPUs, and the job had 4 ranks on each" in said, said
+    assert "the cluster's, a100-sxm-80gb; the run's was h100-sxm-80gb" in said
+    assert "the cluster's, a100" not in " ".join(asked["notes"])
 
 
 @test

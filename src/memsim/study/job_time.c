@@ -163,6 +163,26 @@ static int write_chakra(const struct study_job *j, struct err *err)
     return rc;
 }
 
+/* Of WORLD ranks, LOCAL on each node. */
+static void note_nodes(const struct study_job *j, uint32_t world,
+                       uint32_t local)
+{
+    const struct cluster *c = &j->t->cluster;
+    uint32_t width = cluster_width(c, local);
+
+    if (!c->measured && local > width)
+        result_note(j->result,
+                    "--cluster %s: a node has %" PRIu32 " GPUs, and the job "
+                    "had %" PRIu32 " ranks on each: they fill nodes of the "
+                    "cluster",
+                    c->name, width, local);
+    if (!c->network && placement_jobs(&j->placement, world) > 1)
+        result_note(j->result,
+                    "--placement has several jobs, and --cluster %s no network "
+                    "that they share: they slow nobody down",
+                    c->name);
+}
+
 /* Where the ranks are on the cluster, and what its network has to do with their
  * collectives. */
 static int job_network(struct study_job *j, struct err *err)
@@ -183,11 +203,8 @@ static int job_network(struct study_job *j, struct err *err)
                             cluster_width(c, local), err);
         j->timeline.placement = rc ? NULL : &j->placement;
     }
-    if (!rc && !c->network && placement_jobs(&j->placement, world) > 1)
-        result_note(j->result,
-                    "--placement has several jobs, and --cluster %s no network "
-                    "that they share: they slow nobody down",
-                    c->name);
+    if (!rc && j->t->has_cluster)
+        note_nodes(j, world, local);
     if (!rc && j->timeline.placement && c->network) {
         const struct job_network network = {
             .flows = {logs, j->count, j->classes.world ? &j->classes : NULL, c,

@@ -12,6 +12,7 @@
 #include "memsim/study/replay_replicas.h"
 #include "memsim/study/replay_stages.h"
 #include "memsim/study/run_study.h"
+#include "memsim/study/study_time.h"
 
 /* Options that say more about a change that is not asked for. */
 static int check_change(const struct replay_question *q,
@@ -143,6 +144,23 @@ static void note_whole(struct result *result, const char *path)
     free(whole);
 }
 
+/* A cluster's GPU takes the place of the recorded one, where none is asked for:
+ * of one that a file describes that may be a surprise. */
+static void note_gpu(struct result *result, const struct replay_question *q,
+                     const char *path, const struct gpu *gpu)
+{
+    struct err ignored = {""};
+    struct gpu recorded;
+
+    if (q->gpu && !q->gpu_asked && run_is_trace(path) &&
+        !study_gpu(path, &recorded, &ignored) &&
+        strcmp(recorded.name, gpu->name))
+        result_note(result,
+                    "the GPU is the cluster's, %s; the run's was %s (--gpu "
+                    "keeps it)",
+                    gpu->name, recorded.name);
+}
+
 int study_replay_memory(const struct replay_question *q, const struct run *run,
                         struct replay_memory *m, struct err *err)
 {
@@ -160,6 +178,7 @@ int study_replay_memory(const struct replay_question *q, const struct run *run,
         replay_report_sweep(&m->report);
     m->report.result.invocation = q->invocation;
     note_whole(&m->report.result, run->traces[0].path);
+    note_gpu(&m->report.result, q, run->traces[0].path, &gpu);
     replay_memory_outlook(m);
     if (o->advice)
         advise_replay(&m->report, m->recordings);
