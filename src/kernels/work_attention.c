@@ -4,7 +4,7 @@
 #include "kernels/work_internal.h"
 
 /* Where the readers below leave what they found among a kernel's numbers. */
-enum { CAUSAL = 4, HEAD_SIZE, TILE_Q, TILE_K };
+enum { DROPS, CAUSAL = 4, HEAD_SIZE, TILE_Q, TILE_K };
 
 /* Pairs of a query and a key that it sees. Causal: the last query sees all. */
 static double visible_pairs(double queries, double keys, bool causal)
@@ -77,7 +77,8 @@ void work_read_flash(const struct cxx_name *name, struct work_kernel *kernel)
 }
 
 /* fmha_cutlassF_f32_...(PyTorchMemEffAttention::AttentionKernel<type, arch,
- * aligned, queries of a block, keys of a block, ...>::Params). */
+ * aligned, queries of a block, keys of a block, ...>::Params). Of the backward
+ * there is one kernel with dropout and one without, of the forward one. */
 void work_read_efficient(const struct cxx_name *name,
                          struct work_kernel *kernel)
 {
@@ -101,6 +102,7 @@ void work_read_efficient(const struct cxx_name *name,
     bool backward = cxx_is(attention.base, "AttentionBackwardKernel");
     kernel->numbers[TILE_Q] = numbers[backward ? 3 : 1];
     kernel->numbers[TILE_K] = numbers[backward ? 4 : 2];
+    kernel->numbers[DROPS] = cxx_find(name->base, "_dropout_") != NULL;
     kernel->type = (uint8_t)type;
 }
 
@@ -190,6 +192,7 @@ bool work_efficient(const struct work_kernel *kernel,
     if (!shape_read(kernel, launch, &shape))
         return false;
     shape.causal = launch->words[3] >> 32;
+    shape.dropout = kernel->numbers[DROPS];
     shape.kernel = WORK_ATTENTION_EFFICIENT;
     set_type(kernel, work);
     work_attention_set(&shape, work->family == WORK_ATTENTION_BACKWARD, work);

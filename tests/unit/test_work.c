@@ -114,6 +114,25 @@ TEST(arithmetic_that_may_take_longer_than_bytes_is_known)
     }
 }
 
+#define BACKWARD_OF(drops)                                                     \
+    "fmha_cutlassB_f32_aligned_64x64_k64" drops "_sm80(PyTorchMemEffAttention" \
+    "::AttentionBackwardKernel<float, cutlass::arch::Sm80, true, true, false," \
+    " 64, 64, 64, true>::Params)"
+
+TEST(the_backward_of_memory_efficient_attention_says_whether_it_drops)
+{
+    const uint64_t *words = WORDS(PACK(1024, 1024), PACK(12, 12), PACK(64, 64),
+                                  PACK(4, 1));
+    struct work with = describe_launch(BACKWARD_OF("_dropout"),
+                                       TRACE_RULE_ATTENTION, words, 768);
+    struct work without = describe_launch(BACKWARD_OF(""), TRACE_RULE_ATTENTION,
+                                          words, 768);
+
+    CHECK_UINT(with.attention.kernel, WORK_ATTENTION_EFFICIENT);
+    CHECK(with.attention.dropout && with.attention.causal);
+    CHECK(!without.attention.dropout && without.attention.causal);
+}
+
 TEST(an_unknown_kernel_is_said_to_be_unknown)
 {
     struct work work =
