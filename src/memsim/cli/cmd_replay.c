@@ -80,7 +80,7 @@ static const struct option_row rows[] = {
     {"fsdp", 0, OPTION_FLAG, NULL, ROW(ask.shards),
      .help = "for --dp and the profile of one GPU: put in what FSDP\n"
              "does (fully_shard of each layer) in place of DDP"},
-    {"change", 0, OPTION_STRING, "CHANGE[,CHANGE]...", ROW(output.study.change),
+    {"change", 0, OPTION_LIST, "CHANGE[,CHANGE]...", ROW(output.study.change),
      .help = "change the job: time:NAME=X, operations with NAME in\n"
              "their name take X of their time; overlap:NAME, they run\n"
              "beside what waited for them; layers=N, the model has N\n"

@@ -211,8 +211,9 @@ static void measured_forget(struct result *result)
             result->ranks[i].timing->steps[j].measured_ns = 0;
 }
 
-/* Most of a time of which little is known is no prediction. */
-static void times_doubt(struct result *result)
+/* Most of a time of which little is known is no prediction. ASKED: models are
+ * asked for, and not used because the catalogue lacks the profile's GPU. */
+static void times_doubt(struct result *result, bool asked)
 {
     const struct timing *t = time_slowest(result);
 
@@ -220,9 +221,12 @@ static void times_doubt(struct result *result)
         return;
     result_note(result,
                 "the step's time is unknown: there are no cost models for "
-                "%.0f%% of the profile's device time; without --models the "
-                "measured durations are used, and --gpu scales them",
-                100 * t->unmodelled);
+                "%.0f%% of the profile's device time; %s",
+                100 * t->unmodelled,
+                asked ? "without --models the measured durations are used, and "
+                        "--gpu scales them"
+                      : "its GPU is not in the catalogue, so that its "
+                        "measured durations cannot be scaled to another one");
     for (size_t i = 0; i < result->rank_count; i++) {
         timing_destroy(result->ranks[i].timing);
         result->ranks[i].timing = NULL;
@@ -257,7 +261,7 @@ int replay_profile(const struct replay_profile *p, struct replayed *r,
         return -1;
     if (r->simulated)
         result_note(result, SIMULATED_NOTE, "the profile");
-    times_doubt(result);
+    times_doubt(result, p->models);
     if (is_edited(p, r, &own))
         measured_forget(result);
     return 0;

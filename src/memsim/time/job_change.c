@@ -181,7 +181,7 @@ static int parse_recording(const char *text, size_t length, size_t kind,
 static int parse_one(const char *text, size_t length,
                      struct job_changes *changes, struct err *err)
 {
-    size_t kind = strcspn(text, ":=,");
+    size_t kind = strcspn(text, ":=,;");
     const char *colon = kind < length && text[kind] == ':' ? text + kind : NULL;
     struct job_change *c = &changes->all[changes->count];
 
@@ -211,10 +211,10 @@ int job_changes_parse(const char *text, struct job_changes *changes,
 {
     *changes = (struct job_changes){.count = 0};
     while (*text) {
-        size_t length = strcspn(text, ",");
+        size_t length = strcspn(text, ",;");
         if (parse_one(text, length, changes, err))
             return -1;
-        text += length + (text[length] == ',');
+        text += length + (text[length] != '\0');
     }
     return 0;
 }
