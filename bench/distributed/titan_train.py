@@ -3,7 +3,8 @@
 
     memsim run ... -- python titan_train.py TORCHTITAN --job.config_file ...
 
-TORCHTITAN is its source of December 2024 (commit 9dec370).
+TORCHTITAN is its source of December 2024 (commit 9dec370). PyTorch of that time takes
+FlashAttention on an H100, which newer versions do without cuDNN's attention.
 """
 import runpy
 import sys
@@ -53,6 +54,7 @@ def main():
     from torchtitan import datasets
     datasets.build_tokenizer = lambda *_: Tokenizer()
     datasets.build_hf_data_loader = build_loader
+    torch.backends.cuda.enable_cudnn_sdp(False)
     script, sys.argv[1:] = f"{sys.argv[1]}/train.py", sys.argv[2:]
     runpy.run_path(script, run_name="__main__")
 
