@@ -65,6 +65,20 @@ static long double operation_divide_truncate(long double a, long double b,
     return b ? number_truncate(a / b) : 0;
 }
 
+/* BinaryDivTruncKernel.cu rounds a quotient before it truncates it: 550 / 0.1f
+ * is 5500 as a float, and a little less without. */
+static long double truncated_float(long double a, long double b, int v)
+{
+    (void)v;
+    return b ? number_truncate((float)(a / b)) : 0;
+}
+
+static long double truncated_double(long double a, long double b, int v)
+{
+    (void)v;
+    return b ? number_truncate((double)(a / b)) : 0;
+}
+
 /* C's: the result has the dividend's sign. */
 static long double operation_remainder_truncate(long double a, long double b,
                                                 int v)
@@ -280,6 +294,8 @@ static long double cube_integer(long double a, long double b, int v)
 operation_function *operation_of_type(operation_function *run,
                                       enum number_type type)
 {
+    if (number_is_float(type) && run == operation_divide_truncate)
+        return type == NUMBER_F64 ? truncated_double : truncated_float;
     if (type == NUMBER_NONE || number_is_float(type))
         return run;
     if (run == operation_square)

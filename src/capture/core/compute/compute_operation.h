@@ -33,7 +33,8 @@ typedef long double operation_function(long double a, long double b,
  */
 operation_function *operation_find(const char *functor);
 
-/* What RUN is for numbers of TYPE: of integers, products wrap. */
+/* What RUN is for numbers of TYPE: of integers, products wrap; of floats,
+ * quotients are rounded before they are truncated. */
 operation_function *operation_of_type(operation_function *run,
                                       enum number_type type);
 
