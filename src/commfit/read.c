@@ -4,6 +4,7 @@
 #include "commfit/read_astra.h"
 #include "commfit/read_flight.h"
 #include "commfit/read_inspector.h"
+#include "commfit/read_kineto.h"
 #include "commfit/unzip.h"
 #include "common/base/json_text.h"
 #include "common/trace/trace.h"
@@ -210,6 +211,8 @@ static int read_file(struct bench *b, const struct peeked *p, FILE *file,
                        path);
     if (format == FORMAT_JSON && inspector_is_json(head))
         return read_inspector_json(b, file, path, base_name(path), err);
+    if (format == FORMAT_JSON && kineto_is_text(head))
+        return read_kineto(b, file, path, base_name(path), err);
     if (format == FORMAT_JSON)
         return read_json(b, file, path, base_name(path), err);
     return read_lines(b, file, path, format, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * JSON: what nccl-tests 2.17 and later write with -J (src/util.cu there), and
- * PyTorch profiler traces (read_kineto.c). */
+ * dumps of PyTorch's flight recorder; profiles are for read_kineto.c. */
 #include "commfit/log_run.h"
 #include "commfit/read.h"
 #include "commfit/read_flight.h"
@@ -9,6 +9,7 @@
 #include "common/base/simulated.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,8 +157,6 @@ static int read_root(struct bench *b, const cJSON *root, const char *path,
     if (cJSON_GetObjectItemCaseSensitive(root, SIMULATED_KEY) &&
         bench_simulated(b, source, err))
         return -1;
-    if (cJSON_GetObjectItemCaseSensitive(root, "traceEvents"))
-        return read_kineto(b, root, source, err);
     if (flight_is(root))
         return read_flight(b, root, source, err);
     if (!cJSON_IsArray(results))
@@ -174,6 +173,19 @@ static int read_root(struct bench *b, const cJSON *root, const char *path,
     return rc;
 }
 
+/* A profile whose beginning does not show that it is one. */
+static int read_profile(struct bench *b, char *text, size_t length,
+                        const char *path, const char *source, struct err *err)
+{
+    FILE *file = fmemopen(text, length, "r");
+
+    if (!file)
+        return err_set(err, "%s: %s", path, strerror(errno));
+    int rc = read_kineto(b, file, path, source, err);
+    fclose(file);
+    return rc;
+}
+
 int read_json(struct bench *b, FILE *file, const char *path, const char *source,
               struct err *err)
 {
@@ -183,10 +195,12 @@ int read_json(struct bench *b, FILE *file, const char *path, const char *source,
     if (!text)
         return -1;
     cJSON *root = json_text_parse(text, length, path, err);
-    free(text);
-    if (!root)
-        return -1;
-    int rc = read_root(b, root, path, source, err);
+    int rc = -1;
+    if (root && cJSON_GetObjectItemCaseSensitive(root, "traceEvents"))
+        rc = read_profile(b, text, length, path, source, err);
+    else if (root)
+        rc = read_root(b, root, path, source, err);
     cJSON_Delete(root);
+    free(text);
     return rc;
 }

@@ -4,13 +4,13 @@
  * (torch/csrc/distributed/c10d/ParamCommsUtils.hpp; kineto's
  * output_json.cpp). */
 #include "commfit/read_kineto.h"
-#include "common/base/json_text.h"
-#include "common/base/xmalloc.h"
 
-#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/base/xmalloc.h"
+#include "common/profile/kineto_read.h"
 
 /* Names in both spellings: c10d's OpType and the old free text. */
 static const struct {
@@ -46,25 +46,29 @@ static const struct {
     {"Char", 1},  {"Bool", 1},     {"Float8_e4m3fn", 1}, {"Float8_e5m2", 1},
 };
 
+/* What an operator says of the collective that it started. */
 struct comm {
-    double id; /* External id */
+    int64_t id; /* External id */
     struct bench_row row;
 };
 
-struct comms {
-    struct comm *items;
-    size_t count, capacity;
+/* A kernel of NCCL that says nothing itself. */
+struct kernel {
+    int64_t id;
+    double us;
+    char *name;
 };
 
-/* Kineto writes numbers as numbers or, in some versions, as text. */
-static double number_of(const cJSON *object, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-
-    if (cJSON_IsString(item))
-        return strtod(item->valuestring, NULL);
-    return cJSON_IsNumber(item) ? item->valuedouble : 0;
-}
+struct reading {
+    struct bench *bench;
+    const char *source;
+    struct err *err;
+    struct comm *comms;
+    size_t comm_count, comm_capacity;
+    struct kernel *kernels;
+    size_t kernel_count, kernel_capacity;
+    bool failed;
+};
 
 static bool find_name(const char *name, enum fit_coll *coll)
 {
@@ -103,23 +107,20 @@ uint32_t kineto_count_nodes(const char *ranks, uint32_t size,
     return listed == size ? nodes : (size + node_gpus - 1) / node_gpus;
 }
 
-/* What ARGS say of a collective. Returns false where they say nothing, or not
+/* What E says of a collective. Returns false where it says nothing, or not
  * enough. */
-static bool read_args(const cJSON *args, uint32_t node_gpus,
-                      struct bench_row *row)
+static bool read_collective(const struct profile_event *e, uint32_t node_gpus,
+                            struct bench_row *row)
 {
-    double in = number_of(args, "In msg nelems");
-    double out = number_of(args, "Out msg nelems");
-    double size = number_of(args, "Group size");
-    double bytes =
-        fmax(in, out) * kineto_type_bytes(json_text_of(args, "dtype"));
+    double elements = fmax((double)e->in_elements, (double)e->out_elements);
+    double bytes = e->type ? elements * kineto_type_bytes(e->type) : 0;
+    double size = (double)e->group_size;
 
-    if (!find_name(json_text_of(args, "Collective name"), &row->coll) ||
+    if (!e->collective || !find_name(e->collective, &row->coll) ||
         !(bytes >= 1 && bytes < 0x1p50) || !(size >= 2 && size < 0x1p20))
         return false;
-    row->nodes =
-        kineto_count_nodes(json_text_of(args, "Process Group Ranks"),
-                           (uint32_t)size, node_gpus);
+    row->nodes = kineto_count_nodes(e->group_ranks ? e->group_ranks : "",
+                                    (uint32_t)size, node_gpus);
     if ((uint32_t)size % row->nodes)
         return false;
     row->gpus = (uint32_t)size / row->nodes;
@@ -129,92 +130,109 @@ static bool read_args(const cJSON *args, uint32_t node_gpus,
     return true;
 }
 
+static void take_operator(struct reading *r, const struct profile_event *e)
+{
+    struct comm comm = {.id = e->external_id};
+
+    if (e->external_id == KINETO_NONE || !e->external_id ||
+        !read_collective(e, r->bench->node_gpus, &comm.row))
+        return;
+    xgrow(&r->comms, r->comm_count, &r->comm_capacity, sizeof comm);
+    r->comms[r->comm_count++] = comm;
+}
+
+static int row_add(struct reading *r, const struct bench_row *row, double us)
+{
+    struct bench_row timed = *row;
+
+    timed.us = us;
+    bench_note(r->bench, "%s: nodes are taken to hold %u GPUs", r->source,
+               r->bench->node_gpus);
+    r->failed |= bench_add(r->bench, &timed, r->err) != 0;
+    return r->failed;
+}
+
+static int take_kernel(struct reading *r, const struct profile_event *e)
+{
+    double us = (double)e->duration_ns / 1e3;
+    struct bench_row row = {0};
+
+    if (strncmp(e->name, "nccl", 4))
+        return 0;
+    if (!bench_is_time(us)) {
+        bench_drop(r->bench, BENCH_NO_TIME, r->source, 0, e->name);
+        return 0;
+    }
+    if (read_collective(e, r->bench->node_gpus, &row))
+        return row_add(r, &row, us);
+    xgrow(&r->kernels, r->kernel_count, &r->kernel_capacity,
+          sizeof *r->kernels);
+    r->kernels[r->kernel_count++] =
+        (struct kernel){e->external_id, us, xstrdup(e->name)};
+    return 0;
+}
+
+static int take_event(void *context, const struct profile_event *e)
+{
+    struct reading *r = context;
+
+    if (e->category == KINETO_OPERATOR)
+        take_operator(r, e);
+    return e->category == KINETO_KERNEL ? take_kernel(r, e) : 0;
+}
+
 static int compare_comms(const void *a, const void *b)
 {
-    double x = ((const struct comm *)a)->id, y = ((const struct comm *)b)->id;
+    int64_t x = ((const struct comm *)a)->id, y = ((const struct comm *)b)->id;
 
     return (x > y) - (x < y);
 }
 
-static void collect_operators(const cJSON *events, uint32_t node_gpus,
-                              struct comms *comms)
+/* The kernels that say nothing are those of the operators with their ids. */
+static void join_operators(struct reading *r)
 {
-    const cJSON *event;
-    struct comm comm;
-
-    cJSON_ArrayForEach(event, events)
-    {
-        const cJSON *args = cJSON_GetObjectItemCaseSensitive(event, "args");
-
-        if (strcmp(json_text_of(event, "cat"), "cpu_op"))
-            continue;
-        comm = (struct comm){.id = number_of(args, "External id")};
-        if (!comm.id || !read_args(args, node_gpus, &comm.row))
-            continue;
-        xgrow(&comms->items, comms->count, &comms->capacity, sizeof comm);
-        comms->items[comms->count++] = comm;
+    if (r->comm_count)
+        qsort(r->comms, r->comm_count, sizeof *r->comms, compare_comms);
+    for (size_t i = 0; i < r->kernel_count && !r->failed; i++) {
+        const struct kernel *k = &r->kernels[i];
+        const struct comm key = {.id = k->id};
+        const struct comm *found =
+            r->comm_count ? bsearch(&key, r->comms, r->comm_count,
+                                    sizeof *r->comms, compare_comms)
+                          : NULL;
+        if (found)
+            row_add(r, &found->row, k->us);
+        else
+            bench_drop(r->bench, BENCH_UNKNOWN, r->source, 0, k->name);
     }
-    if (comms->count)
-        qsort(comms->items, comms->count, sizeof comm, compare_comms);
 }
 
-static bool find_row(const struct comms *comms, const cJSON *args,
-                     uint32_t node_gpus, struct bench_row *row)
+static void reading_fini(struct reading *r)
 {
-    struct comm key = {.id = number_of(args, "External id")};
-
-    if (read_args(args, node_gpus, row))
-        return true;
-    const struct comm *found =
-        comms->count ? bsearch(&key, comms->items, comms->count,
-                               sizeof *comms->items, compare_comms)
-                     : NULL;
-    if (found)
-        *row = found->row;
-    return found != NULL;
+    for (size_t i = 0; i < r->kernel_count; i++)
+        free(r->kernels[i].name);
+    free(r->kernels);
+    free(r->comms);
 }
 
-static int read_kernel(struct bench *b, const struct comms *comms,
-                       const cJSON *event, const char *source, struct err *err)
+bool kineto_is_text(const char *text)
 {
-    const cJSON *args = cJSON_GetObjectItemCaseSensitive(event, "args");
-    const char *name = json_text_of(event, "name");
-    struct bench_row row = {0};
-
-    if (strcmp(json_text_of(event, "cat"), "kernel") ||
-        strncmp(name, "nccl", 4))
-        return 0;
-    row.us = number_of(event, "dur");
-    if (!bench_is_time(row.us)) {
-        bench_drop(b, BENCH_NO_TIME, source, 0, name);
-        return 0;
-    }
-    double us = row.us;
-    if (!find_row(comms, args, b->node_gpus, &row)) {
-        bench_drop(b, BENCH_UNKNOWN, source, 0, name);
-        return 0;
-    }
-    row.us = us;
-    bench_note(b, "%s: nodes are taken to hold %u GPUs", source,
-               b->node_gpus);
-    return bench_add(b, &row, err);
+    return strstr(text, "\"traceEvents\"") || strstr(text, "\"schemaVersion\"");
 }
 
-int read_kineto(struct bench *b, const struct cJSON *root, const char *source,
-                struct err *err)
+int read_kineto(struct bench *b, FILE *file, const char *path,
+                const char *source, struct err *err)
 {
-    const cJSON *events = cJSON_GetObjectItemCaseSensitive(root, "traceEvents");
-    struct comms comms = {0};
-    const cJSON *event;
-    int rc = 0;
+    struct reading r = {.bench = b, .source = source, .err = err};
+    struct kineto_info info;
+    int rc = kineto_read_stream(file, path, take_event, &r, &info, err);
 
-    collect_operators(events, b->node_gpus, &comms);
-    cJSON_ArrayForEach(event, events)
-    {
-        rc = read_kernel(b, &comms, event, source, err);
-        if (rc)
-            break;
-    }
-    free(comms.items);
-    return rc;
+    if (!rc)
+        join_operators(&r);
+    reading_fini(&r);
+    if (rc || r.failed || (info.simulated && bench_simulated(b, source, err)))
+        return -1;
+    if (info.truncated)
+        bench_note(b, "%s: it ends in the middle", source);
+    return 0;
 }

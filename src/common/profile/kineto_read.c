@@ -93,6 +93,16 @@ static const struct {
     {"user_annotation", KINETO_ANNOTATION},
 };
 
+/* Where the bytes come from. */
+struct source {
+    /* As read(2). Sets *AT to how much of the file, as it lies there, that was;
+     * with an error, what was read before is kept, as of a file that was cut.
+     */
+    int (*read)(void *from, unsigned char *bytes, unsigned size, uint64_t *at);
+    void *from;
+    const char *name; /* for messages */
+};
+
 struct reader {
     kineto_take *take;
     void *context;
@@ -588,18 +598,19 @@ static int parse_failed(const struct reader *r, yajl_handle parser,
                    path, (unsigned long long)r->info->events, cause);
 }
 
-static int file_parse(struct reader *r, yajl_handle parser, gzFile file,
-                      const char *path, kineto_progress *progress,
-                      struct err *err)
+static int source_parse(struct reader *r, yajl_handle parser,
+                        const struct source *source, kineto_progress *progress,
+                        struct err *err)
 {
+    const char *path = source->name;
     unsigned char *bytes = malloc(READ_BYTES);
     int rc = bytes ? 0 : err_set(err, "%s: out of memory", path);
 
     while (rc == 0) {
-        int n = gzread(file, bytes, READ_BYTES);
+        int n =
+            source->read(source->from, bytes, READ_BYTES, &r->info->read_bytes);
 
-        r->info->read_bytes = (uint64_t)gzoffset(file);
-        if (n < 0) /* a gzip file that ends early, or is none */
+        if (n < 0)
             r->info->truncated = true;
         if (n <= 0)
             break;
@@ -627,15 +638,16 @@ static void check_whole(struct reader *r, yajl_handle parser)
         r->info->truncated = true;
 }
 
-static int reader_run(struct reader *r, gzFile file, const char *path,
+static int reader_run(struct reader *r, const struct source *source,
                       kineto_progress *progress, struct err *err)
 {
+    const char *path = source->name;
     yajl_handle parser = yajl_alloc(&callbacks, NULL, r);
 
     if (!parser)
         return err_set(err, "%s: out of memory", path);
     yajl_config(parser, yajl_dont_validate_strings, 1);
-    int rc = file_parse(r, parser, file, path, progress, err);
+    int rc = source_parse(r, parser, source, progress, err);
     if (rc == 0)
         check_whole(r, parser);
     yajl_free(parser);
@@ -647,26 +659,66 @@ static int reader_run(struct reader *r, gzFile file, const char *path,
     return rc;
 }
 
+static int source_read(const struct source *source, kineto_take *take,
+                       void *context, kineto_progress *progress,
+                       struct kineto_info *info, struct err *err)
+{
+    struct reader *r = calloc(1, sizeof *r);
+
+    if (!r)
+        return err_set(err, "%s: out of memory", source->name);
+    r->take = take;
+    r->context = context;
+    r->info = info;
+    int rc = reader_run(r, source, progress, err);
+    free(r);
+    return rc;
+}
+
+static void info_begin(struct kineto_info *info)
+{
+    memset(info, 0, sizeof *info);
+    info->rank = info->world = KINETO_NONE;
+}
+
+/* A gzip file that ends early, or is none, is an error. */
+static int read_zipped(void *from, unsigned char *bytes, unsigned size,
+                       uint64_t *at)
+{
+    int n = gzread(from, bytes, size);
+
+    *at = (uint64_t)gzoffset(from);
+    return n;
+}
+
 int kineto_read(const char *path, kineto_take *take, void *context,
                 kineto_progress *progress, struct kineto_info *info,
                 struct err *err)
 {
-    memset(info, 0, sizeof *info);
-    info->rank = info->world = KINETO_NONE;
+    info_begin(info);
     gzFile file = file_open(path, info, err);
     if (!file)
         return -1;
-    struct reader *r = calloc(1, sizeof *r);
-    int rc = -1;
-    if (r) {
-        r->take = take;
-        r->context = context;
-        r->info = info;
-        rc = reader_run(r, file, path, progress, err);
-    } else {
-        err_set(err, "%s: out of memory", path);
-    }
-    free(r);
+    const struct source source = {read_zipped, file, path};
+    int rc = source_read(&source, take, context, progress, info, err);
     gzclose(file);
     return rc;
+}
+
+static int read_plain(void *from, unsigned char *bytes, unsigned size,
+                      uint64_t *at)
+{
+    size_t n = fread(bytes, 1, size, from);
+
+    *at += n;
+    return n || !ferror(from) ? (int)n : -1;
+}
+
+int kineto_read_stream(FILE *file, const char *name, kineto_take *take,
+                       void *context, struct kineto_info *info, struct err *err)
+{
+    const struct source source = {read_plain, file, name};
+
+    info_begin(info);
+    return source_read(&source, take, context, NULL, info, err);
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "common/base/err.h"
 
@@ -74,5 +75,11 @@ typedef void kineto_progress(void *context, const struct kineto_info *info);
 int kineto_read(const char *path, kineto_take *take, void *context,
                 kineto_progress *progress, struct kineto_info *info,
                 struct err *err);
+
+/* The same of what FILE, at its beginning, has left, not compressed; NAME is
+ * for messages. */
+int kineto_read_stream(FILE *file, const char *name, kineto_take *take,
+                       void *context, struct kineto_info *info,
+                       struct err *err);
 
 #endif
