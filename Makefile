@@ -49,7 +49,7 @@ MIMALLOC := $(if $(SAN),,-Wl,--no-as-needed -lmimalloc)
 
 COMMON  := $(wildcard src/common/*/*.c)
 KERNELS := $(wildcard src/kernels/*.c)
-RUNTIME := $(wildcard src/runtime/*/*.c src/timeline/*.c)
+RUNTIME := $(wildcard src/runtime/*/*.c src/playback/*.c)
 FITS    := $(wildcard src/fits/*.c)
 MEMSIM  := $(filter-out src/memsim/cli/main.c,$(wildcard src/memsim/*/*.c src/memsim/report/*/*.c))
 FITTING := $(wildcard src/shapes/*.c src/fitting/*.c src/opfit/*.c)
@@ -288,7 +288,7 @@ install-memsim: all
 	install -m 644 $(SEARCH) $(DESTDIR)$(PREFIX)/lib/memsim/search
 	install -m 644 $(ADMIT) $(DESTDIR)$(PREFIX)/lib/memsim/admit
 	install -m 644 data/gpus/*.json $(DESTDIR)$(PREFIX)/share/memsim/gpus
-	install -m 644 src/timeline/memsim_delay.h src/memsim/library/memsim_study.h $(DESTDIR)$(PREFIX)/share/memsim/include
+	install -m 644 src/playback/memsim_delay.h src/memsim/library/memsim_study.h $(DESTDIR)$(PREFIX)/share/memsim/include
 	install -m 644 $(wildcard data/clusters/*.json) $(DESTDIR)$(PREFIX)/share/memsim/clusters
 	install -m 644 $(wildcard fits/*.json) $(DESTDIR)$(PREFIX)/share/memsim/fits
 	install -m 644 $(wildcard fits/ops/*.json) $(DESTDIR)$(PREFIX)/share/memsim/fits/ops

@@ -85,7 +85,7 @@ $(CAPTURE_LIB)/libmemsim.so: $(CORE_PIC) $(O)/pic/libbase.a
 # The simulation of a process that uses a GPU: with libm, and with code of the
 # programs', whose memory is an arena here.
 CLOCK_PIC := $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/capture/clock/*.c \
-               $(addprefix src/timeline/,price.c price_move.c launch_memo.c image.c world.c \
+               $(addprefix src/playback/,price.c price_move.c launch_memo.c image.c world.c \
                  delay.c delay_library.c stragglers.c simulation.c simulator_*.c) \
                src/fits/spread.c \
                $(addprefix src/common/trace/,step.c step_phases.c step_batch.c step_repeat.c) \

@@ -6,7 +6,7 @@ execution traces, HolisticTraceAnalysis and TraceLens the Kineto export.
 HolisticTraceAnalysis also what torch.profiler wrote in a run, where there is a
 PyTorch in MEMSIM_VENV or .venv.
 
-The tools are in an environment of their own: MEMSIM_TIMELINE_VENV, or
+The tools are in an environment of their own: MEMSIM_PLAYBACK_VENV, or
 .timeline-venv, which `tools/setup timeline` makes. TraceLens is not on PyPI
 (the `tracelens` there is another project): it is used where the environment
 has AMD-AGI/TraceLens."""
@@ -20,7 +20,7 @@ import unittest
 from suite import TOP, main
 
 BUILD = pathlib.Path(os.environ.get("MEMSIM_BUILD", TOP / "build"))
-TOOLS = pathlib.Path(os.environ.get("MEMSIM_TIMELINE_VENV",
+TOOLS = pathlib.Path(os.environ.get("MEMSIM_PLAYBACK_VENV",
                                     TOP / ".timeline-venv"))
 PYTHON = TOOLS / "bin" / "python"
 TORCH = pathlib.Path(os.environ.get("MEMSIM_VENV", TOP / ".venv"),

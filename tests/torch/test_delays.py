@@ -126,7 +126,7 @@ def ranks_print_the_reported_step():
 @test
 def a_rank_that_stands_for_others_has_the_latest_of_them():
     """Of four ranks one runs. A shared object delays it, too."""
-    source = pathlib.Path(__file__).parents[2] / "src/timeline"
+    source = pathlib.Path(__file__).parents[2] / "src/playback"
     code = """
 #include <memsim_delay.h>
 const unsigned memsim_delay_version = MEMSIM_DELAY_VERSION;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "timeline/delay.h"
+#include "playback/delay.h"
 
 #include <math.h>
 
 #include "check.h"
-#include "timeline/memsim_delay.h"
+#include "playback/memsim_delay.h"
 
 static struct delays parsed(const char *text)
 {

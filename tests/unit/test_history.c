@@ -167,7 +167,7 @@ TEST(points_add_up_without_the_steps_that_are_left_out)
         job_train(&j, step, step % 7 * 512);
     job_end(&j);
     struct attribution_point *points =
-        timeline_conclude(&j.history.points, &count);
+        memory_curve_conclude(&j.history.points, &count);
     CHECK(count > 6);
     CHECK(count < 30);
     CHECK_UINT(attribution_sum(&points[count - 1].sums),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The options of a simulation as a file: what comes out is what went in, and a
  * broken file is an error. */
-#include "timeline/image.h"
+#include "playback/image.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static char *image_make(size_t *bytes)
     options.stragglers = (struct stragglers){.spread = 0.25, .seed = 3};
     options.delays = &delays;
     options.placement = &placement;
-    return timeline_image_make(&options, bytes);
+    return playback_image_make(&options, bytes);
 }
 
 static void sources_free(void)
@@ -53,7 +53,7 @@ TEST(what_is_opened_is_what_was_made)
     size_t bytes;
     char *image = image_make(&bytes);
 
-    CHECK(!timeline_image_open(image, bytes, &options, &err));
+    CHECK(!playback_image_open(image, bytes, &options, &err));
     CHECK(options.host_factor == 0.5 && options.price.scale[3] == 2);
     CHECK(options.host_as_recorded);
     CHECK(!memcmp(options.price.gpu, &gpu, sizeof gpu));
@@ -88,7 +88,7 @@ TEST(a_cut_image_is_an_error)
         struct err err = {""};
         char *part = malloc(cut + 1);
         memcpy(part, image, cut);
-        CHECK(timeline_image_open(part, cut, &options, &err));
+        CHECK(playback_image_open(part, cut, &options, &err));
         CHECK(err.text[0]);
         free(part);
     }
@@ -109,7 +109,7 @@ TEST(a_damaged_image_does_no_harm)
         struct err err = {""};
         memcpy(copy, image, bytes);
         memset(copy + at, 0xa5, 8);
-        refused += timeline_image_open(copy, bytes, &options, &err) != 0;
+        refused += playback_image_open(copy, bytes, &options, &err) != 0;
     }
     CHECK(refused > 3);
     free(copy);

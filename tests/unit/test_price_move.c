@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "timeline/price_move.h"
+#include "playback/price_move.h"
 
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "timeline/stragglers.h"
+#include "playback/stragglers.h"
 
 #include <math.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "common/base/rank_set.h"
 #include "common/trace/op.h"
 #include "common/trace/trace_read.h"
-#include "timeline/price.h"
+#include "playback/price.h"
 
 #define CHANNEL_ID_BYTES 24 /* of a communicator, in its record */
 

@@ -6,7 +6,7 @@
 
 #include "capture/clock/channel.h"
 #include "capture/core/run/process.h"
-#include "timeline/delay_library.h"
+#include "playback/delay_library.h"
 
 static struct delay_ranks ranks;
 static struct simulation_delays delays;

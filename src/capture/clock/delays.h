@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What makes this rank slower than others: the delays of the run's table
- * (timeline/delay.h), and its GPU's own speed (timeline/stragglers.h). */
+ * (playback/delay.h), and its GPU's own speed (playback/stragglers.h). */
 #ifndef MEMSIM_CAPTURE_CLOCK_DELAYS_H
 #define MEMSIM_CAPTURE_CLOCK_DELAYS_H
 
 #include "common/trace/trace_read.h"
-#include "timeline/simulation.h"
+#include "playback/simulation.h"
 
 /* Gives OPTIONS the delays of its image, with the functions of --delay-lib.
  * Returns NULL, or what is wrong. */

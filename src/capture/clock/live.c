@@ -13,8 +13,8 @@
 #include "capture/core/run/activity.h"
 #include "capture/core/run/clock.h"
 #include "common/trace/trace_write.h"
-#include "timeline/image.h"
-#include "timeline/simulation.h"
+#include "playback/image.h"
+#include "playback/simulation.h"
 
 static struct simulation simulation;
 static struct simulator *simulator;
@@ -35,7 +35,7 @@ static const char *clock_open(void *image, size_t bytes, void *arena,
     arena_start(arena, arena_bytes, on_full);
     if (_setjmp(no_memory))
         return "there is no memory for it";
-    if (timeline_image_open(image, bytes, &options, &err))
+    if (playback_image_open(image, bytes, &options, &err))
         return err.text;
     options.others = others_open();
     places_open(&options);

@@ -8,7 +8,7 @@
 #ifndef MEMSIM_CAPTURE_CLOCK_OTHERS_H
 #define MEMSIM_CAPTURE_CLOCK_OTHERS_H
 
-#include "timeline/simulation.h"
+#include "playback/simulation.h"
 
 /* What the simulation is to be made with; NULL: this process is on its own. */
 const struct simulation_others *others_open(void);

@@ -5,7 +5,7 @@
 #define MEMSIM_CAPTURE_CLOCK_PLACES_H
 
 #include "common/trace/trace_read.h"
-#include "timeline/simulation.h"
+#include "playback/simulation.h"
 
 /* Gives OPTIONS, which have a cluster or none, what finds the places. */
 void places_open(struct simulation_options *options);

@@ -124,7 +124,7 @@ static void put_shape(struct record_kernel *r, const struct activity *a)
     r->kernel.registersPerThread = OCCUPANCY_REGISTERS;
 }
 
-/* An import of the profile then finds the same share (timeline/price.c,
+/* An import of the profile then finds the same share (playback/price.c,
  * blocks_held). */
 static void put_share(struct record_kernel *r, const struct activity *a)
 {

@@ -4,7 +4,7 @@
 #include "capture/core/run/peers.h"
 #include "capture/core/run/process.h"
 #include "common/trace/session.h"
-#include "timeline/delay_library.h"
+#include "playback/delay_library.h"
 
 static struct delay_ranks own, all, absent;
 /* of calls: any rank's; of this rank's host and GPU; of ranks that do not

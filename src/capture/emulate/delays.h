@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
-#include "timeline/delay.h"
-#include "timeline/simulation.h"
+#include "playback/delay.h"
+#include "playback/simulation.h"
 
 /* Returns NULL, or what is wrong. */
 const char *emulated_delays_open(const struct simulation_options *options);

@@ -13,8 +13,8 @@
 #include "capture/emulate/delays.h"
 #include "common/trace/session.h"
 #include "fits/spread.h"
-#include "timeline/image.h"
-#include "timeline/price.h"
+#include "playback/image.h"
+#include "playback/price.h"
 
 #define ARENA_BYTES (UINT64_C(1) << 30) /* of addresses, hardly touched */
 
@@ -60,7 +60,7 @@ static const char *models_open(void)
     arena_start(arena, ARENA_BYTES, on_full);
     if (_setjmp(no_memory))
         return "there is no memory for them";
-    if (timeline_image_open(image, bytes, &options, &err))
+    if (playback_image_open(image, bytes, &options, &err))
         return err.text;
     const char *wrong = emulated_delays_open(&options);
     pricer = wrong ? NULL : pricer_create(&options.price);

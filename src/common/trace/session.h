@@ -23,7 +23,7 @@
 #define SESSION_VERSION    9
 #define SESSION_FILE       "session"
 #define SESSION_COMMAND    "command" /* argv, each ended by a NUL */
-#define SESSION_CLOCK      "clock" /* timeline/image.h */
+#define SESSION_CLOCK      "clock"   /* playback/image.h */
 #define SESSION_LOCK       "lock"    /* locked, with its pid, by the owner */
 #define SESSION_TRACE      "process-%04u.trace" /* with its number */
 #define SESSION_TRACE_END  ".trace"

@@ -39,9 +39,9 @@ static void block_refile(struct attribute *a, struct block *p,
 
     if (p->category == category)
         return;
-    timeline_refile(&card->timeline, p->born, p->category, category, p->bytes);
-    timeline_refile(&card->history.points, p->born, p->category, category,
-                    p->bytes);
+    memory_curve_refile(&card->curve, p->born, p->category, category, p->bytes);
+    memory_curve_refile(&card->history.points, p->born, p->category, category,
+                        p->bytes);
     phase_list_refile(&card->phases, p->born, p->category, category, p->bytes);
     card->current.bytes[p->category] -= p->bytes;
     card->current.bytes[category] += p->bytes;
@@ -160,7 +160,7 @@ static void block_tell(struct card_use *card, const struct block *p,
 {
     struct history_block life = block_life(p);
 
-    timeline_add(&card->timeline, &card->now, p->category, bytes);
+    memory_curve_add(&card->curve, &card->now, p->category, bytes);
     history_event(&card->history, &card->now, &life, bytes);
     if (bytes > 0)
         return;
@@ -603,7 +603,7 @@ static void card_fini(struct card_use *card)
         free(p);
     }
     holdings_fini(&card->holdings);
-    timeline_fini(&card->timeline);
+    memory_curve_fini(&card->curve);
     history_fini(&card->history);
     growth_fini(&card->growth);
     phase_list_fini(&card->phases);

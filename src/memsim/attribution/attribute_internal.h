@@ -12,7 +12,7 @@
 #include "memsim/attribution/history.h"
 #include "memsim/attribution/module_table.h"
 #include "memsim/attribution/peak_law.h"
-#include "memsim/attribution/timeline.h"
+#include "memsim/attribution/memory_curve.h"
 
 /* --- modules: attribute_module.c ------------------------------------------ */
 
@@ -150,7 +150,7 @@ struct card_use {
     struct episode_moment peak_episode;
     struct attribution_sums current;
     struct holdings holdings;
-    struct timeline timeline;
+    struct memory_curve curve;
     struct history history;
     struct growth growth;
     struct peak_law_points law;

@@ -404,7 +404,7 @@ static void lives_conclude(struct conclusion *c, struct card_use *card,
         if (p->device == device)
             history_put(&card->history, &life);
     }
-    to->points = timeline_conclude(&card->history.points, &to->point_count);
+    to->points = memory_curve_conclude(&card->history.points, &to->point_count);
     to->history = xmalloc(sizeof *to->history);
     *to->history = card->history;
     card->history = (struct history){0};
@@ -442,8 +442,8 @@ struct attribution *attribute_conclude(struct attribute *a, unsigned device)
     modules_place(&c);
     blocks_put(&c, device);
     modules_sum(c.to);
-    c.to->points = timeline_conclude(&card->timeline, &c.to->point_count);
-    c.to->point_bytes = card->timeline.least_bytes;
+    c.to->points = memory_curve_conclude(&card->curve, &c.to->point_count);
+    c.to->point_bytes = card->curve.least_bytes;
     lives_conclude(&c, card, device);
     phase_list_conclude(&card->phases, &card->now,
                         &(struct memory_now){&card->current, &card->holdings},

@@ -75,7 +75,7 @@ void history_event(struct history *h, const struct moment *now,
     }
     if (run)
         run->hash = hash_bytes(run->hash, words, sizeof words);
-    timeline_add(&h->points, now, b->category, bytes);
+    memory_curve_add(&h->points, now, b->category, bytes);
 }
 
 /* The step that ended is like the one before: it is left out. */
@@ -90,7 +90,7 @@ static void run_fold(struct history *h)
     kept->end_ns = gone->end_ns;
     blocks_keep(h, h->mark.count, is_older, kept->first_end);
     h->left_out = h->mark.left_out;
-    timeline_rewind(&h->points, h->mark.ordinal, h->mark.rising);
+    memory_curve_rewind(&h->points, h->mark.ordinal, h->mark.rising);
     h->run_count--;
 }
 
@@ -111,7 +111,7 @@ static void history_end(struct history *h, const struct moment *now)
 void history_conclude(struct history *h, const struct moment *now)
 {
     history_end(h, now);
-    timeline_mark(&h->points, now);
+    memory_curve_mark(&h->points, now);
 }
 
 void history_step(struct history *h, const struct moment *now, unsigned step)
@@ -130,7 +130,7 @@ void history_step(struct history *h, const struct moment *now, unsigned step)
         .start_bytes = h->requested_bytes,
         .hash = HASH_START,
     };
-    timeline_mark(&h->points, now);
+    memory_curve_mark(&h->points, now);
     h->mark.count = h->count;
     h->mark.left_out = h->left_out;
     h->mark.ordinal = now->ordinal;
@@ -153,5 +153,5 @@ void history_fini(struct history *h)
 {
     free(h->blocks);
     free(h->runs);
-    timeline_fini(&h->points);
+    memory_curve_fini(&h->points);
 }

@@ -7,7 +7,7 @@
 
 #include <limits.h>
 
-#include "memsim/attribution/timeline.h"
+#include "memsim/attribution/memory_curve.h"
 
 #define HISTORY_BLOCKS 20000
 #define HISTORY_RUNS   1000
@@ -48,7 +48,7 @@ struct history {
                             the same event of the step that is kept */
     struct history_run *runs; /* the last one has not ended */
     size_t run_count, run_capacity;
-    struct timeline points; /* without the steps that are not kept */
+    struct memory_curve points; /* without the steps that are not kept */
     struct {
         size_t count; /* of blocks when the step began */
         uint64_t left_out, ordinal;

@@ -28,7 +28,7 @@
 #include "memsim/cli/run_seeds.h"
 #include "memsim/run/routing.h"
 #include "memsim/study/run_study.h"
-#include "timeline/image.h"
+#include "playback/image.h"
 
 #define SCAN_SECONDS 300
 
@@ -384,7 +384,7 @@ static void *clock_make(const struct run_options *o, struct job *job)
             &placement, o->output.study.placement, job->launch.world,
             cluster_width(&times.cluster, job->launch.local), &ignored))
         times.timeline.placement = &placement;
-    void *image = timeline_image_make(&times.timeline, &job->clock_bytes);
+    void *image = playback_image_make(&times.timeline, &job->clock_bytes);
     placement_fini(&placement);
     study_time_fini(&times);
     job->clock_image = image;

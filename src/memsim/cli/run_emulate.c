@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "memsim/study/delay_options.h"
-#include "timeline/stragglers.h"
+#include "playback/stragglers.h"
 
 static const char entry_rule[] =
     "memsim emulate: --delay %s: what the kernels of a rank that is not run "

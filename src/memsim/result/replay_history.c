@@ -13,7 +13,7 @@
 struct maker {
     unsigned device;
     struct attribution *to;
-    struct timeline timeline;
+    struct memory_curve timeline;
     struct moment now;
     uint64_t start_ns;
     bool started;
@@ -164,7 +164,7 @@ static void block_open(struct maker *m, const struct snapshot_event *e,
 static void block_tell(struct maker *m, const struct history_block *b,
                        int64_t bytes)
 {
-    timeline_add(&m->timeline, &m->now, b->category, bytes);
+    memory_curve_add(&m->timeline, &m->now, b->category, bytes);
     history_event(m->to->lives.history, &m->now, b, bytes);
 }
 
@@ -264,9 +264,9 @@ static void lives_conclude(struct maker *m)
         history_put(to->lives.history, b);
         free(b);
     }
-    to->lives.points = timeline_conclude(&to->lives.history->points,
-                                         &to->lives.point_count);
-    to->points = timeline_conclude(&m->timeline, &to->point_count);
+    to->lives.points = memory_curve_conclude(&to->lives.history->points,
+                                             &to->lives.point_count);
+    to->points = memory_curve_conclude(&m->timeline, &to->point_count);
     to->point_bytes = m->timeline.least_bytes;
 }
 
@@ -348,7 +348,7 @@ struct attribution *replay_history_make(const struct recording *rec,
     lives_conclude(&m);
     if (!rc && device == rec->whatif.device)
         rc = recording_blocks(rec, history_look, &looker, err);
-    timeline_fini(&m.timeline);
+    memory_curve_fini(&m.timeline);
     map_fini(&m.live);
     map_fini(&m.stacks);
     map_fini(&m.origins);

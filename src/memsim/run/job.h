@@ -119,7 +119,7 @@ struct job {
     uint64_t cap_bytes; /* ... of which each shows so much; 0: all */
     int stacks; /* enum session_stacks */
     bool kill_with_memsim; /* the command ends when memsim is killed */
-    const void *clock_image; /* timeline/image.h; NULL: this machine's clock */
+    const void *clock_image; /* playback/image.h; NULL: this machine's clock */
     size_t clock_bytes;
     bool local_clock; /* each rank's clock is its own */
     const struct spawn_view *view; /* spawn.h; NULL: nobody watches */

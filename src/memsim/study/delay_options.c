@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/base/status.h"
-#include "timeline/delay_library.h"
+#include "playback/delay_library.h"
 
 static int library_find(const char *path, struct delays *delays,
                         struct err *err)

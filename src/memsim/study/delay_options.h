@@ -7,7 +7,7 @@
 #include "memsim/result/result.h"
 #include "memsim/study/options.h"
 #include "memsim/time/timing.h"
-#include "timeline/delay.h"
+#include "playback/delay.h"
 
 /* Those of OPTIONS. Returns 0, or -1 with ERR set. */
 int study_delay_read(const struct study_options *options, struct delays *delays,

@@ -7,8 +7,8 @@
 #include "memsim/study/delay_options.h"
 #include "memsim/study/time_gate.h"
 #include "memsim/time/job_change.h"
-#include "timeline/delay.h"
-#include "timeline/stragglers.h"
+#include "playback/delay.h"
+#include "playback/stragglers.h"
 
 #define HOST_SPEED_MAX 1e6
 

@@ -17,7 +17,7 @@ struct study_options {
     const char *placement;       /* of the ranks on it; NULL: they fill nodes */
     const char *link, *quantile; /* of collectives' times */
     const char *stragglers;      /* how the GPUs' speeds differ */
-    const char *delay, *delay_lib; /* what comes later; see timeline/delay.h */
+    const char *delay, *delay_lib; /* what comes later; see playback/delay.h */
     const char *fit, *scale, *host_speed; /* of times; NULL: the defaults */
     const char *change;  /* of a replay: see job_changes_parse */
     const char *depends; /* an operation whose dependencies are listed */

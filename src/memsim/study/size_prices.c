@@ -5,7 +5,7 @@
 
 #include "fits/cost_fit.h"
 #include "memsim/study/study_time.h"
-#include "timeline/price.h"
+#include "playback/price.h"
 
 int size_prices_open(struct size_prices *s, const char *path, struct err *err)
 {

@@ -7,8 +7,8 @@
 #include "memsim/study/options.h"
 #include "memsim/time/job_change.h"
 #include "memsim/time/timing.h"
-#include "timeline/delay.h"
-#include "timeline/stragglers.h"
+#include "playback/delay.h"
+#include "playback/stragglers.h"
 
 struct study_time {
     const struct study_options *options;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/xmalloc.h"
-#include "timeline/delay.h"
+#include "playback/delay.h"
 
 #define PLACE     "{" SWEEP_DELAY "}"
 #define EVERY     "nccl=" PLACE /* where --delay is not given */

@@ -7,7 +7,7 @@
 #include "fits/cluster.h"
 #include "memsim/collectives/comm_join.h"
 #include "fits/placement.h"
-#include "timeline/world.h"
+#include "playback/world.h"
 
 struct flow_plan;
 

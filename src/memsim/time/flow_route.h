@@ -4,7 +4,7 @@
 #ifndef MEMSIM_MEMSIM_TIME_FLOW_ROUTE_H
 #define MEMSIM_MEMSIM_TIME_FLOW_ROUTE_H
 
-#include "timeline/world.h"
+#include "playback/world.h"
 
 struct flow_router;
 

@@ -6,7 +6,7 @@
 
 #include "common/base/err.h"
 #include "common/base/map.h"
-#include "timeline/simulation.h"
+#include "playback/simulation.h"
 
 #define CHANGES_MAX 16
 

@@ -7,7 +7,7 @@
 
 #include "memsim/collectives/comm_join.h"
 #include "memsim/time/simulation_plan.h"
-#include "timeline/simulation.h"
+#include "playback/simulation.h"
 
 struct simulation_rank {
     const char *path;                   /* borrowed */

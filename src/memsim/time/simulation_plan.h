@@ -9,7 +9,7 @@
 #include "common/trace/play.h"
 #include "common/trace/trace_kept.h"
 #include "memsim/collectives/comm_log.h"
-#include "timeline/host_times.h"
+#include "playback/host_times.h"
 
 /* Of one trace; where the records take more, they are read again. */
 #define SIMULATION_KEPT_BYTES ((size_t)512 << 20)

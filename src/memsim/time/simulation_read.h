@@ -4,7 +4,7 @@
 #define MEMSIM_MEMSIM_TIME_SIMULATION_READ_H
 
 #include "memsim/time/simulation_plan.h"
-#include "timeline/simulation.h"
+#include "playback/simulation.h"
 
 /* Simulates the trace PATH, which is read only where OPTIONS have no plan
  * with the records. Returns 0 with *T to be given to simulation_fini, or

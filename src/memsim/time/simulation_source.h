@@ -5,7 +5,7 @@
 #define MEMSIM_MEMSIM_TIME_SIMULATION_SOURCE_H
 
 #include "memsim/time/simulation_plan.h"
-#include "timeline/simulation.h"
+#include "playback/simulation.h"
 
 struct simulation_source {
     const struct trace_kept *kept; /* NULL: it reads the file */

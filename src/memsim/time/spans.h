@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "timeline/simulation.h"
+#include "playback/simulation.h"
 
 /* What an operation is to the breakdown of a step. */
 enum span_kind { SPAN_COMPUTE, SPAN_COMM, SPAN_COPY, SPAN_KINDS };

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "common/base/map.h"
-#include "timeline/price.h"
+#include "playback/price.h"
 
 /* A block that PyTorch's allocator gave, or took back. */
 struct truth_event {

@@ -84,8 +84,8 @@ void perfetto_card_allocated(struct perfetto_card *card, uint64_t ordinal,
                                .allocated_bytes = allocated_bytes,
                                .reserved_bytes = reserved_bytes};
 
-    timeline_add(&card->torch, &now, TRACE_CATEGORY_OTHER,
-                 (int64_t)(allocated_bytes - card->allocated_bytes));
+    memory_curve_add(&card->torch, &now, TRACE_CATEGORY_OTHER,
+                     (int64_t)(allocated_bytes - card->allocated_bytes));
     card->allocated_bytes = allocated_bytes;
 }
 
@@ -96,17 +96,17 @@ void perfetto_card_used(struct perfetto_card *card, uint64_t ordinal,
                                .time_ns = time_ns,
                                .allocated_bytes = used_bytes};
 
-    timeline_add(&card->used, &now, TRACE_CATEGORY_OTHER,
-                 (int64_t)(used_bytes - card->used_bytes));
+    memory_curve_add(&card->used, &now, TRACE_CATEGORY_OTHER,
+                     (int64_t)(used_bytes - card->used_bytes));
     card->used_bytes = used_bytes;
 }
 
-static void timeline_write(struct timeline *t, struct perfetto *to,
-                           struct perfetto_track track, const char *name,
-                           const char *first, const char *second)
+static void curve_write(struct memory_curve *t, struct perfetto *to,
+                        struct perfetto_track track, const char *name,
+                        const char *first, const char *second)
 {
     size_t count;
-    struct attribution_point *points = timeline_conclude(t, &count);
+    struct attribution_point *points = memory_curve_conclude(t, &count);
 
     for (size_t i = 0; i < count; i++) {
         const struct attribution_point *at = &points[i];
@@ -125,15 +125,15 @@ void perfetto_card_write(struct perfetto_card *card, struct perfetto *to,
     char name[32];
 
     snprintf(name, sizeof name, "GPU %u", index);
-    timeline_write(&card->torch, to, track, name, "allocated", "reserved");
+    curve_write(&card->torch, to, track, name, "allocated", "reserved");
     snprintf(name, sizeof name, "GPU %u in all", index);
-    timeline_write(&card->used, to, track, name, "used", NULL);
+    curve_write(&card->used, to, track, name, "used", NULL);
 }
 
 void perfetto_card_fini(struct perfetto_card *card)
 {
-    timeline_fini(&card->torch);
-    timeline_fini(&card->used);
+    memory_curve_fini(&card->torch);
+    memory_curve_fini(&card->used);
 }
 
 /* --- records ------------------------------------------------------------- */

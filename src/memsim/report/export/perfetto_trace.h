@@ -8,7 +8,7 @@
 #include "common/trace/play.h"
 #include "memsim/report/export/perfetto.h"
 #include "memsim/result/result.h"
-#include "memsim/attribution/timeline.h"
+#include "memsim/attribution/memory_curve.h"
 
 /* Of a longer run, calls of modules are told up to so many, and so many about
  * the peak. */
@@ -63,7 +63,7 @@ struct perfetto_log *perfetto_trace_read(const char *path, unsigned peak_card,
 
 /* What a GPU stands at over time. Zeroed, it is empty. */
 struct perfetto_card {
-    struct timeline torch, used;
+    struct memory_curve torch, used;
     uint64_t allocated_bytes, used_bytes; /* now */
 };
 
