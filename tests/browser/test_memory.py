@@ -244,6 +244,12 @@ def a_link_restores_the_view(pages):
     browser.requests[:] = [pages.url]
 
 
+def is_saved(folder):
+    """Is a chart in FOLDER, whole? The browser writes it to a .crdownload."""
+    kinds = {path.suffix for path in folder.iterdir()}
+    return kinds & {".png", ".svg"} and ".crdownload" not in kinds
+
+
 def downloads(pages, browser, *buttons):
     """What clicks on BUTTONS save: {name: bytes}."""
     folder = pages.folder / "saved"
@@ -253,8 +259,7 @@ def downloads(pages, browser, *buttons):
     for button in buttons:
         browser.click(button)
         end = time.monotonic() + 20
-        while not any(p.suffix in (".png", ".svg") for p in folder.iterdir()) \
-                and time.monotonic() < end:
+        while not is_saved(folder) and time.monotonic() < end:
             browser.settle()
             time.sleep(0.05)
         found = {p.name: p.read_bytes() for p in folder.iterdir()}

@@ -41,7 +41,9 @@ TEST(each_type_has_a_kernel_of_its_own)
 
 TEST(there_is_one_for_delays)
 {
-    CHECK(strstr(emulated_code, ".visible .entry _Z12memsim_delaymmPm(") != NULL);
+    CHECK_UINT(
+        strstr(emulated_code, ".visible .entry _Z12memsim_delaymmPm(") != NULL,
+        1);
 }
 
 TEST(the_assembler_takes_it)
