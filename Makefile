@@ -173,9 +173,9 @@ $(STANDIN): tests/cli/fake.c src/common/trace/trace_write.c \
 
 standin: $(STANDIN)
 
-## check: what needs neither torch nor network, in seconds
+## check: what needs neither torch nor network, in a minute
 check: all standin $(COLUMNS) $(call tests,unit) $(call tests,capture)
-	@tests/run --quick --build $(O) cli fit tools unit capture process replay
+	@tests/run --quick --build $(O) process cli fit tools unit capture replay
 
 ## asan: the same programs under AddressSanitizer and UBSan, in build-asan
 asan: asan-build
