@@ -4,6 +4,7 @@
  *
  *   [ used ][ free ][ ---- hole ---- ][ used ][ ------- hole ------- ]
  */
+#include "common/base/clamp.h"
 #include "memsim/alloc/alloc_internal.h"
 #include "memsim/alloc/alloc_shelf.h"
 
@@ -103,11 +104,6 @@ static bool map_hole(struct alloc *a, struct alloc_block *hole, uint64_t bytes)
     a->stats.num_device_alloc++;
     alloc_tell(a, ALLOC_SEGMENT_MAP, address, mapped_bytes, hole->shelf);
     return true;
-}
-
-static uint64_t least_u64(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
 }
 
 /* try_allocate_expandable_block. Where memory ends half way, what was mapped

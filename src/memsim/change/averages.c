@@ -10,8 +10,6 @@
 #include "memsim/change/gradient_marks.h"
 #include "memsim/change/side.h"
 
-#define SMALL_BYTES 4096 /* of a norm, a loss, a count of tokens */
-
 /* A profile while its averages are taken out. */
 struct taking {
     const struct records *r;
@@ -109,7 +107,8 @@ static void reduce_take(const struct taking *t, size_t index, struct sums *s)
                                                         &t->r->all[index]);
 
     if (t->r->all[index].kind != TRACE_COLLECTIVE ||
-        c->communicator != t->group->communicator || c->bytes <= SMALL_BYTES)
+        c->communicator != t->group->communicator ||
+        c->bytes <= GRADIENT_SMALL_BYTES)
         return;
     s->reduced += c->bytes;
     t->report->ranks = (uint32_t)c->ranks;

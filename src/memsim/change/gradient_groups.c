@@ -6,8 +6,7 @@
 #include "common/base/map.h"
 #include "memsim/change/gradient_marks.h"
 
-#define SMALL_BYTES 4096
-#define NAME_BYTES  24 /* of a group, in the text of its communicator */
+#define NAME_BYTES 24 /* of a group, in the text of its communicator */
 
 static const struct trace_collective *collective_at(const struct records *r,
                                                     size_t index)
@@ -53,7 +52,7 @@ static bool may_average(const struct trace_collective *c,
                         const struct map *adding)
 {
     return c && !c->send && !c->receive &&
-           !(c->bytes && c->bytes <= SMALL_BYTES) &&
+           !(c->bytes && c->bytes <= GRADIENT_SMALL_BYTES) &&
            !map_get(adding, c->communicator);
 }
 

@@ -6,6 +6,8 @@
 
 #include "memsim/change/records.h"
 
+#define GRADIENT_SMALL_BYTES 4096
+
 /* How many R's steps have: no sends, no receives, and none of a group that adds
  * before the first gradient is ready, as those of layers that are split over
  * ranks do. */

@@ -17,7 +17,6 @@
 #include "memsim/cli/quiet_job.h"
 #include "memsim/run/spawn.h"
 
-#define DEFAULT_TO  65536
 #define BATCHES_MAX 1000000000
 #define FIT_JOBS    256
 
@@ -221,7 +220,7 @@ static int check_place(char *const *command, struct err *err)
 int cmd_fit_batch(int argc, char **argv)
 {
     struct fit_options o = {
-        .job = JOB_DEFAULTS, .from = 1, .to = DEFAULT_TO, .multiple = 1};
+        .job = JOB_DEFAULTS, .from = 1, .to = BATCH_FIND_TO, .multiple = 1};
     struct operands operands;
     struct err err = {""};
     int status = cmd_start(&options, argc, argv, &o, &operands, CMD_RUN_FAILED);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/clamp.h"
 #include "common/base/hash.h"
 #include "common/base/xmalloc.h"
 #include "common/trace/trace_write.h"
@@ -64,11 +65,6 @@ static struct stream *stream_of(struct join *j, uint64_t handle)
         map_put(&j->streams, handle + 1, s);
     }
     return s;
-}
-
-static uint64_t minus_or_zero(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
 }
 
 /* --- times ---------------------------------------------------------------- */

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "common/trace/trace.h"
+#include "common/base/clamp.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "common/base/status.h"
@@ -25,16 +26,6 @@
 static uint64_t load_value(const session_u64 *value)
 {
     return atomic_load_explicit(value, memory_order_relaxed);
-}
-
-static uint64_t most_u64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static uint64_t minus_or_zero(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
 }
 
 /* Slots handed out, of an array of LIMIT. */

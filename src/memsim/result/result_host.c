@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clamp.h"
 #include "common/base/status.h"
 #include "common/base/xmalloc.h"
 
@@ -20,11 +21,6 @@
 static uint64_t value_load(const session_u64 *value)
 {
     return atomic_load_explicit(value, memory_order_relaxed);
-}
-
-static uint64_t most_u64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
 }
 
 /* --- processes ------------------------------------------------------------ */

@@ -37,7 +37,7 @@
 /* clang-format on */
 
 /* Runs JOB, whose launch was found, and again while it shows that other ranks
- * have to be run; JOB's note is told why. Returns what job_run does. */
+ * have to be run; JOB's `note' gets the reason. Returns what job_run does. */
 int job_start(struct job *job, struct rundir *dir, struct err *err);
 
 #endif

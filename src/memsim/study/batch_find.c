@@ -18,8 +18,6 @@
 #include "memsim/study/run_study.h"
 #include "memsim/study/scratch.h"
 
-#define DEFAULT_TO 65536
-
 /* A batch that the search needs, or may need. */
 struct batch_run {
     uint64_t batch;
@@ -382,7 +380,7 @@ static int largest_begin(struct batch_find *f, struct err *err)
 {
     struct job *job = &f->job;
 
-    if (batch_search_init(&f->report.search, 1, DEFAULT_TO, 1) ||
+    if (batch_search_init(&f->report.search, 1, BATCH_FIND_TO, 1) ||
         job_gpu(&job->options, &job->gpu, err) ||
         job_host_limit(&job->options, &job->host_limit_bytes, err) ||
         job_check(job->command[0], err))

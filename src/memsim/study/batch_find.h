@@ -9,6 +9,8 @@
 #include "memsim/report/text/batch_report.h"
 #include "memsim/run/job.h"
 
+#define BATCH_FIND_TO 65536 /* the largest batch that is tried */
+
 struct batch_run;
 
 /* Who watches a search. Each may be NULL. */

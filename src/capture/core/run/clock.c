@@ -8,6 +8,7 @@
 #include "capture/core/base/lock.h"
 #include "capture/core/run/instance.h"
 #include "capture/core/run/process.h"
+#include "common/base/clamp.h"
 
 _Atomic uint64_t clock_held_ns;
 
@@ -58,16 +59,6 @@ static bool is_profiled;
 
 /* What the clock was put forward since the last line was published. */
 static uint64_t forward_ns;
-
-static uint64_t least_u64(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint64_t most_u64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 static uint64_t given_time(void)
 {

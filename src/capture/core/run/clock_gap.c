@@ -6,6 +6,7 @@
 #include "capture/core/run/clock.h"
 #include "capture/core/run/host_cpus.h"
 #include "capture/core/run/instance.h"
+#include "common/base/clamp.h"
 
 #define JUMP_NS   100000 /* of the clock, after which the CPU time is sampled */
 
@@ -31,16 +32,6 @@ void clock_slept(uint64_t ns)
     asleep_ns += ns;
 }
 
-static uint64_t minus_or_zero(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
-}
-
-static uint64_t least_u64(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void process_sample(uint64_t now_ns)
 {
     host_ns = now_ns;
@@ -64,11 +55,6 @@ static uint64_t idle_since(uint64_t now_ns, uint64_t delayed_ns)
 
     return minus_or_zero(minus_or_zero(now_ns, host_ns),
                          worked_ns + delayed_ns + asleep_ns);
-}
-
-static uint64_t most_u64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
 }
 
 bool clock_gap_knows(void)
