@@ -4,6 +4,7 @@
 #include "commfit/bench_check.h"
 #include "commfit/read.h"
 #include "common/base/simulated.h"
+#include "common/base/text_begins.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -76,7 +77,7 @@ static int read_comment(struct csv *csv, const char *text, struct err *err)
 {
     const char *gpu = strstr(text, "gpu: ");
 
-    if (!strncmp(text, SIMULATED_COMMENT, sizeof SIMULATED_COMMENT - 1))
+    if (text_begins(text, SIMULATED_COMMENT))
         return bench_simulated(csv->bench, csv->lines->source, err);
     if (gpu && !csv->bench->gpu[0])
         snprintf(csv->bench->gpu, sizeof csv->bench->gpu, "%.*s",

@@ -4,6 +4,7 @@
 #include "commfit/read_kineto.h"
 #include "common/base/json_text.h"
 #include "common/base/pickle.h"
+#include "common/base/text_begins.h"
 
 #include <cjson/cJSON.h>
 #include <ctype.h>
@@ -31,14 +32,14 @@ static bool find_coll(const char *text, enum fit_coll *coll)
     char squeezed[48];
     size_t n = 0;
 
-    if (!strncmp(text, "nccl:", 5))
+    if (text_begins(text, "nccl:"))
         text += 5;
     for (; *text && n + 1 < sizeof squeezed; text++)
         if (isalpha((unsigned char)*text))
             squeezed[n++] = (char)tolower((unsigned char)*text);
     squeezed[n] = '\0';
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strncmp(squeezed, names[i].name, strlen(names[i].name))) {
+        if (text_begins(squeezed, names[i].name)) {
             *coll = names[i].coll;
             return true;
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commfit/read_inspector.h"
 #include "common/base/json_text.h"
+#include "common/base/text_begins.h"
 #include "common/base/xmalloc.h"
 
 #include <cjson/cJSON.h>
@@ -189,7 +190,7 @@ static bool label_of(const char *labels, const char *name, char *to,
     size_t n = strlen(name);
 
     for (const char *at = labels; (at = strstr(at, name)); at += n) {
-        if ((at != labels && at[-1] != ',') || strncmp(at + n, "=\"", 2))
+        if ((at != labels && at[-1] != ',') || !text_begins(at + n, "=\""))
             continue;
         const char *end = strchr(at + n + 2, '"');
         size_t length = end ? (size_t)(end - at - n - 2) : size;
@@ -208,7 +209,7 @@ static bool parse_metric(const char *line, struct metric *m)
     const char *close = open ? strrchr(open, '}') : NULL;
     char *end;
 
-    if (strncmp(line, "nccl_", 5) || !close)
+    if (!text_begins(line, "nccl_") || !close)
         return false;
     m->is_time = strstr(line, "exec_time_microseconds{") != NULL;
     if (!m->is_time && !strstr(line, "bus_bandwidth_gbs{"))

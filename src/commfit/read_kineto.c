@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text_begins.h"
 #include "common/base/xmalloc.h"
 #include "common/profile/kineto_read.h"
 
@@ -157,7 +158,7 @@ static int take_kernel(struct reading *r, const struct profile_event *e)
     double us = (double)e->duration_ns / 1e3;
     struct bench_row row = {0};
 
-    if (strncmp(e->name, "nccl", 4))
+    if (!text_begins(e->name, "nccl"))
         return 0;
     if (!bench_is_time(us)) {
         bench_drop(r->bench, BENCH_NO_TIME, r->source, 0, e->name);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/base/err.h"
 #include "common/base/simulated.h"
+#include "common/base/text_begins.h"
 #include "common/base/xmalloc.h"
 #include "common/catalogue/gpu.h"
 #include "fitting/ops.h"
@@ -125,14 +126,14 @@ static int read_comment(struct table *table, char *line, struct err *err)
                       clock[] = "# clock: ";
 
     line[strcspn(line, "\r\n")] = '\0';
-    if (!strncmp(line, source, sizeof source - 1) && !table->source.text) {
+    if (text_begins(line, source) && !table->source.text) {
         table->source.text = xstrdup(line + sizeof source - 1);
         assume_clock(&table->source);
-    } else if (!strncmp(line, gpu, sizeof gpu - 1)) {
+    } else if (text_begins(line, gpu)) {
         return read_gpu(table, line + sizeof gpu - 1, err);
-    } else if (!strncmp(line, clock, sizeof clock - 1)) {
+    } else if (text_begins(line, clock)) {
         return read_clock(table, line + sizeof clock - 1, err);
-    } else if (!strncmp(line, SIMULATED_COMMENT, sizeof SIMULATED_COMMENT - 1))
+    } else if (text_begins(line, SIMULATED_COMMENT))
         table->source.simulated = true;
     return 0;
 }

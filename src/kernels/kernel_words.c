@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text_begins.h"
 #include "kernels/kernel_row.h"
 #include "kernels/kernel_words.h"
 
@@ -105,7 +106,7 @@ static const char *const suffixes[] = {
 
 static bool is_generic(const char *identifier)
 {
-    if (!strncmp(identifier, "_GLOBAL__N_", 11))
+    if (text_begins(identifier, "_GLOBAL__N_"))
         return true;
     for (size_t i = 0; i < sizeof generic / sizeof *generic; i++)
         if (!strcmp(identifier, generic[i]))
@@ -193,7 +194,7 @@ static void tidy_identifier(const char *identifier, char *out, size_t size)
     size_t length;
 
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (!strncmp(identifier, prefixes[i], strlen(prefixes[i])) &&
+        if (text_begins(identifier, prefixes[i]) &&
             identifier[strlen(prefixes[i])])
             identifier += strlen(prefixes[i]);
     length = strlen(identifier);
@@ -228,7 +229,7 @@ static const char *operation_words(const char *name)
 
 const char *kernel_words_find(const char *name)
 {
-    const char *words = row_words(name, !strncmp(name, "_Z", 2));
+    const char *words = row_words(name, text_begins(name, "_Z"));
 
     return words ? words : operation_words(name);
 }
@@ -238,7 +239,7 @@ void kernel_words(const char *mangled, char *out, size_t size)
     char identifier[IDENTIFIER_MAX];
     const char *at = mangled;
 
-    bool plain = strncmp(mangled, "_Z", 2);
+    bool plain = !text_begins(mangled, "_Z");
     const char *words = kernel_words_find(mangled);
 
     if (words) {

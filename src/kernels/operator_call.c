@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "common/base/text_begins.h"
+
 /* The kernel that is asked about. */
 struct asked {
     const char *kernel;
@@ -445,7 +447,7 @@ static bool describe_compiled(const struct operator_call *call,
     const struct operator_argument *most = NULL;
     double bytes = 0;
 
-    if (strncmp(kernel, "triton_", 7))
+    if (!text_begins(kernel, "triton_"))
         return false;
     for (unsigned i = 0; i < call->count; i++) {
         const struct operator_argument *a = &call->arguments[i];

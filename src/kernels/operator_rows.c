@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "common/base/text_begins.h"
+
 static const struct operator_argument *
 largest_of(const struct operator_call *call)
 {
@@ -59,11 +61,6 @@ double operator_elements(const struct operator_call *call)
 }
 
 /* --- rows and columns ----------------------------------------------------- */
-
-static bool begins_with(const char *text, const char *start)
-{
-    return !strncmp(text, start, strlen(start));
-}
 
 static uint64_t last_of(const struct operator_argument *a)
 {
@@ -148,11 +145,11 @@ static bool index_extents(const struct operator_call *call,
                           struct operator_extents *e)
 {
     double indices = indices_of(call);
-    bool single = begins_with(call->name, "aten::gather") ||
-                  begins_with(call->name, "aten::scatter");
+    bool single = text_begins(call->name, "aten::gather") ||
+                  text_begins(call->name, "aten::scatter");
 
-    if (begins_with(call->name, "torchvision::nms") ||
-        begins_with(call->name, "aten::nll_loss")) {
+    if (text_begins(call->name, "torchvision::nms") ||
+        text_begins(call->name, "aten::nll_loss")) {
         *e = (struct operator_extents){most->sizes[0], 1};
         return true;
     }
@@ -172,7 +169,7 @@ static bool align_extents(const struct operator_call *call,
     const struct operator_argument *boxes = in + 1;
 
     *e = (struct operator_extents){(uint64_t)in->elements, 1};
-    if (begins_with(call->name, "torchvision::_roi_align_backward"))
+    if (text_begins(call->name, "torchvision::_roi_align_backward"))
         return e->rows > 0;
     if (call->count < 5 || in->dimensions != 4 || boxes->dimensions != 2 ||
         !call->arguments[3].number_count || !call->arguments[4].number_count)
@@ -196,7 +193,7 @@ static bool sort_extents(const struct operator_call *call,
     uint64_t columns = columns_of(call, most);
 
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (begins_with(call->name, own[i]))
+        if (text_begins(call->name, own[i]))
             indices = 0;
     *e = (struct operator_extents){(uint64_t)most->elements / columns,
                                    columns};
@@ -226,7 +223,7 @@ bool operator_extents(const struct operator_call *call,
     const struct operator_argument *most = largest_of(call);
     bool known;
 
-    if (begins_with(call->name, "torchvision::") &&
+    if (text_begins(call->name, "torchvision::") &&
         strstr(call->name, "roi_align"))
         return align_extents(call, e);
     if (!most)

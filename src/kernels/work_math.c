@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/text_begins.h"
 #include "kernels/work_internal.h"
 
 typedef const struct trace_library_call call_record;
@@ -230,27 +231,22 @@ static enum work_pass pass_of(const char *name)
 
 /* -------------------------------------------------------------------------- */
 
-static bool begins_with(const char *text, const char *with)
-{
-    return !strncmp(text, with, strlen(with));
-}
-
 static bool is_sparse_product(const char *name)
 {
-    return begins_with(name, "cusparseSpM") && !strchr(name, '_');
+    return text_begins(name, "cusparseSpM") && !strchr(name, '_');
 }
 
 bool work_math(const struct op *op, const char *name, struct work *work)
 {
     call_record *r = RECORD_OF(op, LIBRARY_CALL, library_call);
 
-    if (begins_with(name, "cufft"))
+    if (text_begins(name, "cufft"))
         return describe_fft(r, work);
     if (is_sparse_product(name) || !strcmp(name, "cusparseSDDMM"))
         return describe_sparse(r, work);
-    if (begins_with(name, "rnn "))
+    if (text_begins(name, "rnn "))
         return describe_recurrent(op, r, pass_of(name), work);
-    if (!begins_with(name, "cusolver") && !begins_with(name, "cublas"))
+    if (!text_begins(name, "cusolver") && !text_begins(name, "cublas"))
         return false;
     for (size_t i = 0; i < sizeof solvers / sizeof *solvers; i++)
         if (strstr(name, solvers[i].name))

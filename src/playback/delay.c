@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/random.h"
+#include "common/base/text_begins.h"
 #include "playback/memsim_delay.h"
 
 #define LATE_MOST UINT64_C(3600000000000000) /* 1,000 hours, of one call */
@@ -66,9 +67,10 @@ static bool has_name(const struct delay_call *call, const char *name)
         return true;
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         size_t length = strlen(kernels[i]);
-        if (strncmp(name, "nccl", 4) || strncmp(call->name, kernels[i], length))
+        if (!text_begins(name, "nccl") ||
+            strncmp(call->name, kernels[i], length))
             continue;
-        return !strncmp(call->name + length, name + 4, strlen(name + 4));
+        return text_begins(call->name + length, name + 4);
     }
     return false;
 }

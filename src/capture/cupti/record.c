@@ -12,6 +12,7 @@
 #include "capture/core/memory/device.h"
 #include "capture/core/memory/occupancy.h"
 #include "capture/cupti/timestamp.h"
+#include "common/base/text_begins.h"
 
 #define STREAM_DEFAULT 7 /* CUPTI's number of the legacy default stream */
 #define STREAMS        4096
@@ -93,7 +94,7 @@ static const char *collective_name(const char *function)
         count++;
         names[i].function = function;
         snprintf(names[i].text, sizeof names[i].text, "ncclDevKernel_%s",
-                 strncmp(function, "nccl", 4) ? function : function + 4);
+                 !text_begins(function, "nccl") ? function : function + 4);
     }
     return names[i].text;
 }

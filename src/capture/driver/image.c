@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/text_begins.h"
+
 #define FATBIN_MAGIC   0xba55ed50u /* fatbinary_section.h names the wrapper */
 #define WRAPPER_MAGIC  0x466243b1u
 #define LTO_MAGIC      0x7f4e43edu /* what NVVM and NVRTC make for nvJitLink */
@@ -33,7 +35,7 @@ enum image_form image_form(const void *image)
     const char *text = image;
     while (*text == ' ' || *text == '\n' || *text == '\t' || *text == '\r')
         text++;
-    return !strncmp(text, "//", 2) || !strncmp(text, ".version", 8) ? IMAGE_PTX
+    return text_begins(text, "//") || text_begins(text, ".version") ? IMAGE_PTX
                                                                     : IMAGE_BAD;
 }
 
@@ -127,7 +129,7 @@ static void cubin_kernels(const struct elf *elf,
     for (unsigned i = 0; i < elf->count; i++) {
         const char *name = elf->names + elf->sections[i].sh_name;
 
-        if (strncmp(name, TEXT_PREFIX, strlen(TEXT_PREFIX)))
+        if (!text_begins(name, TEXT_PREFIX))
             continue;
         struct image_kernel kernel = {
             .name = name + strlen(TEXT_PREFIX),

@@ -8,6 +8,7 @@
 #include "capture/core/memory/device.h"
 #include "capture/core/base/pages.h"
 #include "capture/core/torch/torch.h"
+#include "common/base/text_begins.h"
 #include "common/catalogue/gpu.h"
 
 /* A GPU's file may say what a communicator takes: then that is all. */
@@ -36,7 +37,7 @@ int nccl_version(void)
     const char *torch = memsim_torch_version();
 
     for (size_t i = 0; i < sizeof bundled / sizeof *bundled; i++)
-        if (!strncmp(torch, bundled[i].torch, strlen(bundled[i].torch)))
+        if (text_begins(torch, bundled[i].torch))
             return bundled[i].nccl;
     return 22809; /* 2.11's */
 }

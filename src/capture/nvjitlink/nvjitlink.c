@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/base/text_begins.h"
 #include "capture/core/base/buffer.h"
 #include "capture/core/base/handle.h"
 
@@ -49,7 +50,7 @@ static int link_create(void **handle, uint32_t count, const char **options)
     bool has_arch = false;
 
     for (uint32_t i = 0; i < count; i++)
-        has_arch |= !strncmp(options[i], "-arch", strlen("-arch"));
+        has_arch |= text_begins(options[i], "-arch");
     if (!has_arch)
         return MISSING_ARCH;
     *handle = memsim_handle_new(HANDLE_NVRTC, sizeof(struct buffer));

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/base/text_begins.h"
+
 #define KEYWORD    "__global__"
 #define C_LINKAGE  "extern \"C\""
 #define EM_CUDA_ID 190 /* EM_CUDA of newer elf.h */
@@ -48,7 +50,7 @@ static const char *kernel_name(const char *p, size_t *length)
         p = skip_space(p);
         if (*p != '(')
             continue;
-        if (strncmp(word, "__", 2))
+        if (!text_begins(word, "__"))
             return word;
         p = skip_group(p); /* an attribute */
     }

@@ -13,6 +13,7 @@
 #include "capture/core/run/record.h"
 #include "capture/real/activity.h"
 #include "capture/real/driver_file.h"
+#include "common/base/text_begins.h"
 
 static _Atomic uint64_t calls;
 static _Thread_local unsigned depth; /* of calls of real functions */
@@ -126,7 +127,7 @@ static void *look_up_driver(const char *name)
 void *real_look_up(const char *name)
 {
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
-        if (!strncmp(name, libraries[i].prefix, strlen(libraries[i].prefix)))
+        if (text_begins(name, libraries[i].prefix))
             return look_up_in(library_handle(libraries[i].names), name);
     return look_up_driver(name);
 }

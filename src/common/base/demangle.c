@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/text_begins.h"
+
 #define SUBSTITUTIONS_MAX 160
 #define ARGUMENTS_MAX     48
 #define DEPTH_MAX         96
@@ -116,7 +118,7 @@ static void read_source_name(struct demangler *d)
         return;
     }
     d->at += length;
-    if (length > 9 && !strncmp(name, "_GLOBAL__N", 10))
+    if (length > 9 && text_begins(name, "_GLOBAL__N"))
         write_word(d, "(anonymous namespace)");
     else
         write_text(d, name, length);
@@ -734,7 +736,7 @@ bool demangle(const char *name, char *out, size_t size)
     struct demangler d = {.at = name, .out = out, .size = size};
 
     *out = 0;
-    if (strncmp(name, "_Z", 2)) {
+    if (!text_begins(name, "_Z")) {
         write_word(&d, name);
         return !d.failed;
     }

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/base/text_begins.h"
+
 #if defined __x86_64__
 #define HOST_MACHINE EM_X86_64
 #elif defined __aarch64__
@@ -23,8 +25,8 @@ static enum elf_kind loader_kind(const char *path, size_t bytes)
         return ELF_DYNAMIC;
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
-    if (!strncmp(name, "ld-linux", 8) || !strncmp(name, "ld64.so", 7) ||
-        !strncmp(name, "ld.so", 5))
+    if (text_begins(name, "ld-linux") || text_begins(name, "ld64.so") ||
+        text_begins(name, "ld.so"))
         return ELF_DYNAMIC;
     return ELF_OTHER_LIBC;
 }

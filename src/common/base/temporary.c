@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/text_begins.h"
+
 static const int ending_signals[] = {SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 
 #define SIGNALS (sizeof ending_signals / sizeof *ending_signals)
@@ -140,7 +142,7 @@ static void leftovers_remove(const char *base)
     DIR *d = opendir(path);
     for (const struct dirent *e; d && (e = readdir(d));)
         if (!strncmp(e->d_name, first, length) &&
-            !strncmp(e->d_name + length, MARK, strlen(MARK)) &&
+            text_begins(e->d_name + length, MARK) &&
             strlen(e->d_name) == length + strlen(MARK CHOSEN) &&
             snprintf(path, sizeof path, "%.*s%s", (int)(first - base), base,
                      e->d_name) < PATH_MAX)

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/text_begins.h"
+
 #define GAP   "..."
 #define SHOWN 17 /* four bytes, as \xHH each */
 
@@ -54,7 +56,7 @@ static bool is_direction(const unsigned char *s)
     };
 
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (!strncmp((const char *)s, marks[i], strlen(marks[i])))
+        if (text_begins((const char *)s, marks[i]))
             return true;
     return false;
 }

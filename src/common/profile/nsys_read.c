@@ -11,6 +11,7 @@
 
 #include "common/base/file_open.h"
 #include "common/base/map.h"
+#include "common/base/text_begins.h"
 #include "common/base/xmalloc.h"
 
 #define STRINGS_BYTES_MAX ((size_t)256 << 20)
@@ -147,7 +148,7 @@ static int table_open(const struct reader *r, const char *table,
     sqlite3_bind_text(is, 1, table, -1, SQLITE_STATIC);
     if (sqlite3_step(is) == SQLITE_ROW) {
         const char *made = (const char *)sqlite3_column_text(is, 0);
-        found = made && !strncmp(made, "CREATE TABLE", 12);
+        found = made && text_begins(made, "CREATE TABLE");
     }
     sqlite3_finalize(is);
     if (!found)
@@ -455,11 +456,6 @@ static int take_call(struct reader *r, sqlite3_stmt *row, const int *columns)
 static const char *const range_columns[] = {"start", "end",    "globalTid",
                                             "text",  "textId", "eventType"};
 
-static bool begins_with(const char *text, const char *start)
-{
-    return !strncmp(text, start, strlen(start));
-}
-
 /* The name of the range in ROW; NULL: it is none of the process's. */
 static const char *range_name(const struct reader *r, sqlite3_stmt *row,
                               const int *columns)
@@ -486,7 +482,7 @@ static int take_step_name(struct reader *r, sqlite3_stmt *row,
     for (size_t i = 0; name && i < sizeof starts / sizeof *starts; i++) {
         if (r->step == starts[i])
             return 0;
-        if (!begins_with(name, starts[i]))
+        if (!text_begins(name, starts[i]))
             continue;
         r->step = starts[i];
         return 0;
@@ -507,7 +503,7 @@ static int take_range(struct reader *r, sqlite3_stmt *row, const int *columns)
     if (!name || column_number(row, columns[1]) == KINETO_NONE)
         return 0;
     e.name = name;
-    if (r->step && begins_with(name, r->step)) {
+    if (r->step && text_begins(name, r->step)) {
         snprintf(step, sizeof step, "ProfilerStep#%" PRIu64, r->steps++);
         e.name = step;
     }

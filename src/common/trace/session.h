@@ -299,6 +299,20 @@ static inline uint32_t session_turn(const uint32_t *ranks, uint32_t count,
     return turn;
 }
 
+/* How many of PROCESSES the file has. */
+static inline uint32_t session_slots(const struct session *s)
+{
+    return atomic_load(&s->slot_count);
+}
+
+/* How many entries of an array of LIMIT are used, whose COUNT may be more. */
+static inline uint32_t session_used(const session_u32 *count, uint32_t limit)
+{
+    uint32_t value = atomic_load(count);
+
+    return value < limit ? value : limit;
+}
+
 /* A session's size with SLOTS processes. */
 static inline size_t session_bytes(uint32_t slots)
 {

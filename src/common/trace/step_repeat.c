@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/trace/step_repeat.h"
 
+#include "common/base/hash.h"
 #include "common/base/xmalloc.h"
 #include "common/trace/step.h"
 
@@ -8,16 +9,10 @@
 #define MOST_LOOKS   50000000 /* at marks, for a program that repeats nothing */
 #define WARM_UP_PART 4        /* at most this part of the calls comes before */
 
-static uint64_t mix_word(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 29;
-}
-
 void step_repeat_begin(struct step_repeat *r, uint64_t module)
 {
     xgrow(&r->marks, r->count, &r->capacity, sizeof *r->marks);
-    r->marks[r->count++] = mix_word(mix_word(1, module), r->copies);
+    r->marks[r->count++] = hash_word(hash_word(1, module), r->copies);
     r->copies = 0;
 }
 
@@ -35,7 +30,7 @@ void step_repeat_take(struct step_repeat *r, const struct trace_item *item,
     if (!inside)
         r->copies += feeds_card(item);
     else if (r->count && step_is_work(kind))
-        r->marks[r->count - 1] = mix_word(r->marks[r->count - 1], kind);
+        r->marks[r->count - 1] = hash_word(r->marks[r->count - 1], kind);
 }
 
 /* The first of the calls from which on each is as the one LENGTH before it,

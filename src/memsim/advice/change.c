@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/suggest.h"
+#include "common/base/text_begins.h"
 #include "common/base/xmalloc.h"
 
 #define CHECKPOINT "checkpoint="
@@ -163,7 +164,7 @@ int change_parse(struct change *change, const char *text,
 
     *change = (struct change){0};
     while (!rc && (word = strsep(&rest, ","))) {
-        if (!strncmp(word, CHECKPOINT, strlen(CHECKPOINT)))
+        if (text_begins(word, CHECKPOINT))
             rc = parse_lists(change, word + strlen(CHECKPOINT), c, err);
         else
             rc = parse_word(change, word, err);

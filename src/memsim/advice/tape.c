@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text_begins.h"
 #include "common/trace/trace_read.h"
 #include "common/base/xmalloc.h"
 
@@ -60,7 +61,7 @@ static uint8_t wrapper_read(const char *range)
     };
 
     for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++)
-        if (!strncmp(range, wrappers[i].prefix, strlen(wrappers[i].prefix)))
+        if (text_begins(range, wrappers[i].prefix))
             return wrappers[i].maker;
     return 0;
 }
@@ -212,8 +213,8 @@ static void on_storage(struct tape_notes *r, const struct trace_item *item)
         if (storage->element_bytes == 4)
             block->holds |= TAPE_FP32_STATE;
         if (storage->element_bytes == 4 &&
-            !strncmp(trace_names_get(r->names, storage->name), "exp_avg of ",
-                     strlen("exp_avg of ")))
+            text_begins(trace_names_get(r->names, storage->name),
+                        "exp_avg of "))
             block->holds |= TAPE_EXP_AVG;
     }
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text_begins.h"
 #include "common/base/xmalloc.h"
 #include "memsim/attribution/attribute_internal.h"
 
@@ -106,8 +107,7 @@ static enum trace_category clue_read(const struct attribute *a,
     };
 
     for (size_t i = 0; i < sizeof clues / sizeof *clues; i++)
-        if (!strncmp(texts[clues[i].range], clues[i].prefix,
-                     strlen(clues[i].prefix)))
+        if (text_begins(texts[clues[i].range], clues[i].prefix))
             return clues[i].category;
     return TRACE_CATEGORY_OTHER;
 }

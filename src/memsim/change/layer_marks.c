@@ -10,17 +10,12 @@
 
 #define ADDRESS_LEAST (UINT64_C(1) << 40) /* words above it are addresses */
 
-static uint64_t mix_word(uint64_t hash, uint64_t word)
-{
-    return hash_bytes(hash, &word, sizeof word);
-}
-
 /* Words that are addresses differ from layer to layer. */
 static uint64_t mix_words(uint64_t hash, const uint64_t *words, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        hash =
-            mix_word(hash, words[i] < ADDRESS_LEAST ? words[i] : ADDRESS_LEAST);
+        hash = hash_word(hash,
+                         words[i] < ADDRESS_LEAST ? words[i] : ADDRESS_LEAST);
     return hash;
 }
 
@@ -28,8 +23,8 @@ static uint64_t mark_launch(uint64_t hash, const struct trace_launch *l)
 {
     uint32_t rule = (uint32_t)(l->shared_bytes_rule >> 32);
 
-    hash = mix_word(hash, l->name);
-    hash = mix_word(hash, l->stream);
+    hash = hash_word(hash, l->name);
+    hash = hash_word(hash, l->stream);
     hash = mix_words(hash, &l->grid_x_y, 4);
     if (rule == TRACE_RULE_STRIDED)
         return hash_bytes(hash, &l->a, TRACE_LAUNCH_WORDS * sizeof l->a);
@@ -67,8 +62,8 @@ static uint64_t mark_imported(uint64_t hash, const struct record *record,
     struct trace_launch l;
 
     if (record->kind == TRACE_COLLECTIVE)
-        return mix_word(mix_word(mix_word(hash, c->name), c->stream),
-                        c->communicator);
+        return hash_word(hash_word(hash_word(hash, c->name), c->stream),
+                         c->communicator);
     l = *(const struct trace_launch *)f;
     l.shared_bytes_rule &= UINT32_MAX;
     memset(&l.a, 0, TRACE_LAUNCH_WORDS * sizeof l.a);
@@ -79,7 +74,7 @@ static uint64_t mark_of(const struct records *r, const struct record *record)
 {
     const uint64_t *f = records_fields(r, record);
     uint64_t hash =
-        mix_word(mix_word(HASH_START, record->kind), record->thread);
+        hash_word(hash_word(HASH_START, record->kind), record->thread);
     struct trace_gemm gemm;
 
     if (r->imported && (record->kind == TRACE_LAUNCH ||
@@ -96,10 +91,10 @@ static uint64_t mark_of(const struct records *r, const struct record *record)
         gemm.alignment = 0; /* of addresses */
         return hash_bytes(hash, &gemm, sizeof gemm);
     case TRACE_COPY:
-        hash = mix_word(hash, ((const struct trace_copy *)f)->direction);
-        return mix_word(hash, ((const struct trace_copy *)f)->bytes);
+        hash = hash_word(hash, ((const struct trace_copy *)f)->direction);
+        return hash_word(hash, ((const struct trace_copy *)f)->bytes);
     case TRACE_SET:
-        return mix_word(hash, ((const struct trace_set *)f)->bytes);
+        return hash_word(hash, ((const struct trace_set *)f)->bytes);
     default:
         hash = mix_words(hash, f, record->field_count);
         return hash_bytes(hash, records_text(r, record), record->text_bytes);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "common/base/map.h"
+#include "common/base/text_begins.h"
 #include "common/base/xmalloc.h"
 #include "memsim/change/side.h"
 
@@ -280,8 +281,8 @@ static bool is_half_batch_norm(const struct records *r,
         (const struct trace_work *)records_fields(r, record);
 
     return record->kind == TRACE_LIBRARY_CALL &&
-           !strncmp(trace_names_get(&r->names, (uint32_t)work->name),
-                    "batch norm", 10) &&
+           text_begins(trace_names_get(&r->names, (uint32_t)work->name),
+                       "batch norm") &&
            memmem(records_text(r, record), record->text_bytes, "=half", 5);
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/text_begins.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/commands.h"
 
@@ -47,7 +48,7 @@ static enum kind kind_of(const struct option_row *row)
  * shell cannot have. */
 static void write_help(const char *help)
 {
-    for (; *help && *help != ';' && strncmp(help, " (default", 9); help++)
+    for (; *help && *help != ';' && !text_begins(help, " (default"); help++)
         putchar(*help == '\n'                 ? ' '
                 : strchr("'`\"\\[]:$", *help) ? ' '
                                               : *help);

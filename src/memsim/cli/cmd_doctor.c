@@ -17,6 +17,7 @@
 
 #include "common/base/temporary.h"
 #include "common/base/text_clean.h"
+#include "common/base/text_begins.h"
 #include "common/base/units.h"
 #include "common/base/version.h"
 #include "common/base/xmalloc.h"
@@ -170,7 +171,7 @@ static bool ask_python(const char *name, struct python *python)
 
 static bool is_for_served_cuda(const char *cuda)
 {
-    return !strncmp(cuda, "12", 2) || !strncmp(cuda, "13", 2);
+    return text_begins(cuda, "12") || text_begins(cuda, "13");
 }
 
 static enum finding tell_torch(const struct python *python)

@@ -8,6 +8,7 @@
 
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
+#include "common/base/text_begins.h"
 #include "fits/cluster.h"
 #include "fits/placement.h"
 #include "memsim/advice/advice_run.h"
@@ -214,7 +215,7 @@ static const char *misplaced_option(char *const *command)
         for (const struct option_row *row = rows; row->name; row++) {
             size_t length = strlen(row->name);
             const char *word = command[i];
-            if (!strncmp(word, "--", 2) &&
+            if (text_begins(word, "--") &&
                 !strncmp(word + 2, row->name, length) &&
                 (!word[2 + length] || word[2 + length] == '='))
                 return row->name;

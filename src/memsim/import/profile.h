@@ -24,6 +24,7 @@
 #include "common/base/err.h"
 #include "common/base/map.h"
 #include "common/base/range.h"
+#include "common/base/text_begins.h"
 #include "common/profile/kineto_read.h"
 #include "shapes/shapes.h"
 
@@ -142,7 +143,7 @@ struct profile {
 /* Is NAME the name of a range that torch.profiler counts steps by? */
 static inline bool profile_is_step(const char *name)
 {
-    return strncmp(name, "ProfilerStep", 12) == 0;
+    return !text_begins(name, "ProfilerStep") == 0;
 }
 
 /* Is the file PATH a database, as Nsight Systems exports it? */

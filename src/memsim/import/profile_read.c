@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/base/hash.h"
+#include "common/base/text_begins.h"
 #include "common/base/xmalloc.h"
 #include "common/profile/profile_format.h"
 
@@ -326,7 +327,7 @@ static bool is_rocm(const struct profile *p)
             return true;
     for (size_t i = 0; i < p->calls_count; i++) {
         const char *name = p->names[p->calls[i].name];
-        if (!strncmp(name, "hip", 3) && name[3] >= 'A' && name[3] <= 'Z')
+        if (text_begins(name, "hip") && name[3] >= 'A' && name[3] <= 'Z')
             return true;
     }
     return false;

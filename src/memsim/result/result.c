@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/collectives/collate.h"
 #include "memsim/result/result_cards.h"
+#include "common/base/text_begins.h"
 #include "memsim/result/result_process.h"
 #include "memsim/result/result_verdict.h"
 #include "memsim/result/result.h"
@@ -29,18 +30,6 @@ static uint64_t load_value(const session_u64 *value)
 }
 
 /* Slots handed out, of an array of LIMIT. */
-static uint32_t count_slots(const session_u32 *count, uint32_t limit)
-{
-    uint32_t value = atomic_load(count);
-
-    return value < limit ? value : limit;
-}
-
-static uint32_t process_slots(const struct session *s)
-{
-    return atomic_load(&s->slot_count);
-}
-
 static bool usage_is_empty(const struct session_usage *u)
 {
     return !load_value(&u->context) && !load_value(&u->peak_used) &&
@@ -119,7 +108,7 @@ static void device_merge(struct result_device *d, const struct session_usage *u,
 
 static void ranks_collect(struct result *r, const struct session *s)
 {
-    for (uint32_t slot = 0; slot < process_slots(s); slot++)
+    for (uint32_t slot = 0; slot < session_slots(s); slot++)
         for (uint32_t i = 0; i < s->device_count && i < SESSION_DEVICES; i++) {
             const struct session_usage *u = &s->processes[slot].usage[i];
             if (usage_is_empty(u))
@@ -144,7 +133,7 @@ struct result_device *result_device_find(const struct result *r, unsigned rank,
 
 static bool oom_is_last(const struct session *s, uint32_t index)
 {
-    uint32_t count = count_slots(&s->oom_count, SESSION_OOMS);
+    uint32_t count = session_used(&s->oom_count, SESSION_OOMS);
 
     for (uint32_t i = 0; i < count; i++)
         if (s->ooms[i].ready && s->ooms[i].process == s->ooms[index].process &&
@@ -191,8 +180,8 @@ static void oom_add(struct result *r, const struct session *s, uint32_t index)
 
 static void ooms_collect(struct result *r, const struct session *s)
 {
-    for (uint32_t i = 0; i < count_slots(&s->oom_count, SESSION_OOMS); i++)
-        if (s->ooms[i].ready && s->ooms[i].process < process_slots(s))
+    for (uint32_t i = 0; i < session_used(&s->oom_count, SESSION_OOMS); i++)
+        if (s->ooms[i].ready && s->ooms[i].process < session_slots(s))
             oom_add(r, s, i);
 }
 
@@ -222,7 +211,7 @@ static void traces_note(struct result *r, const struct session *s)
 {
     unsigned full = 0, limited = 0;
 
-    for (uint32_t i = 0; i < process_slots(s); i++) {
+    for (uint32_t i = 0; i < session_slots(s); i++) {
         uint32_t end = atomic_load(&s->processes[i].trace_end);
         full += end == TRACE_END_FULL + 1;
         limited += end == TRACE_END_LIMIT + 1;
@@ -240,7 +229,7 @@ static void counts_note(struct result *r, const struct session *s)
     uint32_t lost = atomic_load(&s->lost_count);
     uint32_t ooms = atomic_load(&s->oom_count);
 
-    for (uint32_t i = 0; i < process_slots(s); i++)
+    for (uint32_t i = 0; i < session_slots(s); i++)
         r->unpriced += load_value(&s->processes[i].unpriced);
     if (lost)
         result_note(r,
@@ -263,7 +252,7 @@ void result_note_explained(struct result *result)
 
     for (size_t i = 0; i < result->note_count; i++) {
         char *text = result->notes[i];
-        if (strncmp(text, KILLED, sizeof KILLED - 1) != 0)
+        if (!text_begins(text, KILLED))
             result->notes[kept++] = text;
         else
             free(text);
@@ -316,7 +305,7 @@ static void notes_collect(struct result *r, const struct session *s)
     if (!r->finished)
         result_note(r, "the run is not over, or memsim was killed: these are "
                        "the figures so far");
-    for (uint32_t i = 0; i < count_slots(&s->note_count, SESSION_NOTES); i++)
+    for (uint32_t i = 0; i < session_used(&s->note_count, SESSION_NOTES); i++)
         if (atomic_load(&s->notes[i].ready))
             result_note(r, "%.*s", SESSION_TEXT_BYTES, s->notes[i].text);
     result_process_notes(r, s);
@@ -339,7 +328,7 @@ static void guesses_collect(struct result *r, const struct session *s)
     uint32_t all = atomic_load(&s->guess_count);
 
     r->guesses_dropped = all > SESSION_GUESSES ? all - SESSION_GUESSES : 0;
-    for (uint32_t i = 0; i < count_slots(&s->guess_count, SESSION_GUESSES);
+    for (uint32_t i = 0; i < session_used(&s->guess_count, SESSION_GUESSES);
          i++) {
         const struct session_guess *from = &s->guesses[i];
         if (!atomic_load(&from->ready))
@@ -399,7 +388,7 @@ void result_init(struct result *result, const struct session *session,
         .seconds =
             (double)minus_or_zero(session->end_ns, session->start_ns) / 1e9,
     };
-    for (uint32_t i = process_slots(session); i-- > 0;)
+    for (uint32_t i = session_slots(session); i-- > 0;)
         if (session->processes[i].torch_version[0])
             snprintf(result->torch_version, sizeof result->torch_version, "%s",
                      session->processes[i].torch_version);

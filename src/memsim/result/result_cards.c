@@ -29,7 +29,7 @@ static bool process_uses(const struct session_process *p, unsigned card)
  */
 static int64_t owner_of(const struct session *s, unsigned card)
 {
-    for (uint32_t i = 0; i < atomic_load(&s->slot_count); i++) {
+    for (uint32_t i = 0; i < session_slots(s); i++) {
         const struct session_process *p = &s->processes[i];
         if (process_uses(p, card) && result_is_own_card(s, p, card))
             return p->rank;
@@ -55,7 +55,7 @@ static bool processes_meet(const struct session_process *p,
 static const struct session_process *process_of(const struct session *s,
                                                 uint32_t number)
 {
-    for (uint32_t i = 0; i < atomic_load(&s->slot_count); i++)
+    for (uint32_t i = 0; i < session_slots(s); i++)
         if (s->processes[i].number == number)
             return &s->processes[i];
     return NULL;
@@ -77,7 +77,7 @@ static void others_of(struct result_device *d, const struct session *s)
 {
     const struct session_process *own = process_of(s, d->process);
 
-    for (uint32_t i = 0; own && i < atomic_load(&s->slot_count); i++) {
+    for (uint32_t i = 0; own && i < session_slots(s); i++) {
         const struct session_process *p = &s->processes[i];
         if (p != own && process_uses(p, d->card) && processes_meet(p, own))
             other_add(d, p);
@@ -148,7 +148,7 @@ static int process_compare(const void *one, const void *other)
 
 void result_strays_collect(struct result *r, const struct session *s)
 {
-    uint32_t count = atomic_load(&s->slot_count);
+    uint32_t count = session_slots(s);
     const struct session_process **sorted =
         xcalloc(count + 1, sizeof(struct session_process *));
 

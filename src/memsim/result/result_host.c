@@ -45,7 +45,7 @@ static const struct session_process *rank_process(const struct session *s,
                                                   uint32_t pid)
 {
     for (int i = 0; i < GENERATIONS && pid; i++) {
-        for (uint32_t slot = 0; slot < atomic_load(&s->slot_count); slot++)
+        for (uint32_t slot = 0; slot < session_slots(s); slot++)
             if (s->processes[slot].pid == pid)
                 return &s->processes[slot];
         pid = parent_of(s, pid);

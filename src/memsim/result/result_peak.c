@@ -6,6 +6,7 @@
 
 #include "common/base/xmalloc.h"
 #include "memsim/attribution/stack_text.h"
+#include "common/base/text_begins.h"
 #include "memsim/result/result.h"
 #include "memsim/result/result_cards.h"
 #include "memsim/result/tree_node.h"
@@ -87,7 +88,7 @@ static char *block_words(const struct attribution *a,
     const char *made = b->operation && *b->operation ? b->operation : b->label;
     char *words;
 
-    if (made && !strncmp(made, "aten::", 6))
+    if (made && text_begins(made, "aten::"))
         made += 6;
     if (b->name)
         words = named_words(b, module ? module : "");

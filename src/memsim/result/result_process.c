@@ -13,32 +13,20 @@
 
 #define NAMED 3 /* files that a note names; --json has all */
 
-static uint32_t count_slots(const session_u32 *count, uint32_t limit)
-{
-    uint32_t value = atomic_load(count);
-
-    return value < limit ? value : limit;
-}
-
-static uint32_t count_processes(const struct session *s)
-{
-    return atomic_load(&s->slot_count);
-}
-
 /* --- files ---------------------------------------------------------------- */
 
 static uint64_t unknown_reads(const struct session *s)
 {
     uint64_t reads = 0;
 
-    for (uint32_t i = 0; i < count_processes(s); i++)
+    for (uint32_t i = 0; i < session_slots(s); i++)
         reads += atomic_load(&s->processes[i].unknown_reads);
     return reads;
 }
 
 static void files_collect(struct result *r, const struct session *s)
 {
-    uint32_t count = count_slots(&s->file_count, SESSION_FILES);
+    uint32_t count = session_used(&s->file_count, SESSION_FILES);
 
     for (uint32_t i = 0; i < count; i++) {
         const struct session_file *f = &s->files[i];
@@ -132,7 +120,7 @@ static void reads_note(struct result *r, const struct session *s)
 
     if (r->verdict != VERDICT_FAILED || !reads || was_interrupted(r))
         return;
-    for (uint32_t i = count_processes(s); i-- > 0 && !where;)
+    for (uint32_t i = session_slots(s); i-- > 0 && !where;)
         if (s->processes[i].unknown_where[0])
             where = s->processes[i].unknown_where;
     result_note(r,

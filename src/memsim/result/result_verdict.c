@@ -17,11 +17,6 @@
 #include "common/base/status.h"
 #include "common/base/xmalloc.h"
 
-static uint32_t count_processes(const struct session *s)
-{
-    return atomic_load(&s->slot_count);
-}
-
 /* --- how processes ended -------------------------------------------------- */
 
 /* Whether the last refusal was the end of process P: its error reached the top
@@ -37,7 +32,7 @@ static bool process_gave_up(const struct session_process *p)
 /* A program that became another one by an exec that memsim did not see. */
 static bool has_successor(const struct session *s, uint32_t slot)
 {
-    for (uint32_t i = slot + 1; i < count_processes(s); i++)
+    for (uint32_t i = slot + 1; i < session_slots(s); i++)
         if (s->processes[i].pid == s->processes[slot].pid)
             return true;
     return false;
@@ -70,7 +65,7 @@ static bool is_made_good(const struct session *s,
 {
     uint64_t end_ns = atomic_load(&p->end_ns);
 
-    for (uint32_t i = 0; end_ns && i < count_processes(s); i++) {
+    for (uint32_t i = 0; end_ns && i < session_slots(s); i++) {
         const struct session_process *q = &s->processes[i];
         if (q->command == p->command && q->rank == p->rank &&
             q->start_ns >= end_ns && uses_gpu(q) &&
@@ -120,7 +115,7 @@ static void failure_add(struct result *r, const struct session *s,
 
 static void failures_collect(struct result *r, const struct session *s)
 {
-    for (uint32_t i = 0; r->finished && i < count_processes(s); i++) {
+    for (uint32_t i = 0; r->finished && i < session_slots(s); i++) {
         const struct session_process *p = &s->processes[i];
 
         if (ended_badly(s, i) &&
@@ -153,7 +148,7 @@ const struct result_failure *result_failure_decisive(const struct result *r)
  * well itself. */
 static bool a_process_gave_up(const struct session *s)
 {
-    for (uint32_t i = 0; i < count_processes(s); i++)
+    for (uint32_t i = 0; i < session_slots(s); i++)
         if (process_gave_up(&s->processes[i]) &&
             !is_made_good(s, &s->processes[i]))
             return true;

@@ -8,6 +8,7 @@
 
 #include "common/base/array_sort.h"
 #include "common/base/bisect.h"
+#include "common/base/text_begins.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 
@@ -339,7 +340,7 @@ static char *own_name(const struct attribution_block *b)
 
     if (many || !made || !*made)
         return xstrdup(tree_category_words(b->category));
-    if (!strncmp(made, "aten::", 6))
+    if (text_begins(made, "aten::"))
         made += 6;
     if (b->category == TRACE_CATEGORY_ACTIVATION)
         return xstrdup(made);

@@ -15,6 +15,7 @@
 #include "common/base/hash.h"
 #include "common/base/json_text.h"
 #include "common/base/file_write.h"
+#include "common/base/text_begins.h"
 #include "common/base/xmalloc.h"
 #include "common/base/json_add.h"
 
@@ -164,7 +165,7 @@ static void key_environment(FILE *key, char *const *environment)
     qsort(sorted, count, sizeof *sorted, by_text);
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < sizeof prefixes / sizeof *prefixes; k++)
-            if (!strncmp(sorted[i], prefixes[k], strlen(prefixes[k])))
+            if (text_begins(sorted[i], prefixes[k]))
                 fprintf(key, "environment %s\n", sorted[i]);
     free(sorted);
 }

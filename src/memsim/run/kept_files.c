@@ -211,7 +211,7 @@ static void take_checkpoint(const struct rundir *dir, place_entry *places,
 
 static bool has_unknown(const struct session *s)
 {
-    uint32_t count = atomic_load(&s->slot_count);
+    uint32_t count = session_slots(s);
 
     for (uint32_t i = 0; i < count; i++)
         if (atomic_load(&s->processes[i].unknown_reads))

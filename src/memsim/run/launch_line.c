@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text_begins.h"
 #include "common/base/xmalloc.h"
 
 /* What an option says. */
@@ -176,7 +177,7 @@ static int options_start(const struct launcher *l, char **command)
 
     if (has_word(base_name(command[0]), l->names))
         i = 1;
-    else if (!strncmp(base_name(command[0]), "python", 6) && command[1] &&
+    else if (text_begins(base_name(command[0]), "python") && command[1] &&
              !strcmp(command[1], "-m") && command[2] &&
              has_word(command[2], l->modules))
         i = 3;
@@ -344,7 +345,7 @@ static char *python_of(char *program)
 {
     const char *name = base_name(program);
 
-    if (!strncmp(name, "python", 6))
+    if (text_begins(name, "python"))
         return program;
     return xasprintf("%.*spython3", (int)(name - program), program);
 }

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/text_begins.h"
 #include "common/base/xmalloc.h"
 #include "common/trace/session_table.h"
 #include "memsim/run/kept_files.h"
@@ -23,8 +24,7 @@
 
 static bool is_private_name(const char *name)
 {
-    return !strncmp(name, PREFIX, strlen(PREFIX)) &&
-           strlen(name) == strlen(PREFIX) + RANDOM;
+    return text_begins(name, PREFIX) && strlen(name) == strlen(PREFIX) + RANDOM;
 }
 
 static bool is_mine(const char *path)
@@ -55,7 +55,7 @@ static bool has_process(const struct session *s, int session)
 {
     if (flock(session, LOCK_EX | LOCK_NB))
         return true;
-    for (uint32_t i = 0; i < atomic_load(&s->slot_count); i++)
+    for (uint32_t i = 0; i < session_slots(s); i++)
         if (session_slot_is_held(session, i))
             return true;
     for (uint32_t i = 0; i < SESSION_LOADED; i++) {

@@ -208,7 +208,7 @@ static uint32_t find_survivor(int session, const char *path)
     struct session *s = rundir_session_read(session, path, &ignored);
     uint32_t pid = 0;
 
-    for (uint32_t i = 0; s && !pid && i < atomic_load(&s->slot_count); i++)
+    for (uint32_t i = 0; s && !pid && i < session_slots(s); i++)
         if (session_slot_is_held(session, i))
             pid = s->processes[i].pid;
     free(s);
@@ -453,7 +453,7 @@ static uint32_t count_alive(const struct rundir *dir)
     const struct session *s = dir->session;
     uint32_t alive = 0;
 
-    for (uint32_t i = 0; i < atomic_load(&s->slot_count); i++)
+    for (uint32_t i = 0; i < session_slots(s); i++)
         alive += atomic_load(&s->processes[i].state) == SESSION_RUNNING &&
                  session_slot_is_held(dir->file, i);
     return alive;

@@ -36,9 +36,9 @@ static int session_check(const struct session *s, int rc, const char *name,
         return err_set(err, "%s: is not the session of a memsim run", name);
     if (s->version != SESSION_VERSION || s->bytes != sizeof *s)
         return err_set(err, "%s: written by another version of memsim", name);
-    if (atomic_load(&s->slot_count) > SESSION_SLOTS_MAX)
+    if (session_slots(s) > SESSION_SLOTS_MAX)
         return err_set(err, "%s: is damaged: %u processes", name,
-                       atomic_load(&s->slot_count));
+                       session_slots(s));
     return 0;
 }
 
@@ -73,7 +73,7 @@ static void session_clean(struct session *s)
     }
     for (size_t i = 0; i < SESSION_FILES; i++)
         CLEAN(s->files[i].path);
-    for (uint32_t i = 0; i < atomic_load(&s->slot_count); i++)
+    for (uint32_t i = 0; i < session_slots(s); i++)
         process_clean(&s->processes[i]);
 }
 
@@ -81,7 +81,7 @@ static void session_clean(struct session *s)
  * its lock after it has written how it ended: what is read then is final. */
 static void ends_mark(int fd, struct session *s)
 {
-    for (uint32_t i = 0; i < atomic_load(&s->slot_count); i++) {
+    for (uint32_t i = 0; i < session_slots(s); i++) {
         struct session_process *p = &s->processes[i];
         size_t at = session_bytes(i) + offsetof(struct session_process, state);
         uint32_t state;
@@ -105,7 +105,7 @@ struct session *rundir_session_read(int fd, const char *name, struct err *err)
         free(s);
         return NULL;
     }
-    size_t bytes = session_bytes(atomic_load(&s->slot_count));
+    size_t bytes = session_bytes(session_slots(s));
     s = xreallocarray(s, bytes, 1);
     if (read_all(fd, s->processes, bytes - sizeof *s, sizeof *s)) {
         err_set(err, "%s: is cut short: of its %zu bytes the last are missing",

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/base/temporary.h"
+#include "common/base/text_begins.h"
 #include "common/base/xmalloc.h"
 #include "common/trace/session_mail.h"
 #include "memsim/run/ended.h"
@@ -180,7 +181,7 @@ static const struct offline {
 
 static bool is_remote(const char *uri)
 {
-    return !strncmp(uri, "http", 4) || !strncmp(uri, "databricks", 10);
+    return text_begins(uri, "http") || text_begins(uri, "databricks");
 }
 
 /* NAME=VALUE that keeps O's service offline; NULL: as it is, it does. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text_begins.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "memsim/advice/outlook.h"
@@ -23,7 +24,7 @@ static int sweep_parse(const char *text, uint64_t *least, uint64_t *most,
     const char *dots = strstr(text, "..");
     char first[64];
 
-    if (strncmp(text, "memory=", 7) || !dots || dots - text - 7 > 63)
+    if (!text_begins(text, "memory=") || !dots || dots - text - 7 > 63)
         return err_set(err,
                        "--sweep: '%s' is not of the form "
                        "memory=16GiB..80GiB",

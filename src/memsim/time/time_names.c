@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/text_begins.h"
 #include "common/base/demangle.h"
 #include "memsim/time/time_log.h"
 
@@ -13,11 +14,11 @@
  * function's, or in an imported profile a kernel's. */
 static void collective_name(const char *name, char *text, size_t size)
 {
-    if (!strncmp(name, NCCL_KERNEL, strlen(NCCL_KERNEL)))
+    if (text_begins(name, NCCL_KERNEL))
         snprintf(text, size, "%s", name);
     else
         snprintf(text, size, NCCL_KERNEL "_%s",
-                 strncmp(name, "nccl", 4) ? name : name + 4);
+                 !text_begins(name, "nccl") ? name : name + 4);
 }
 
 void time_log_op_name(const struct simulation_op *op,

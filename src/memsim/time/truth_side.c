@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/hash.h"
+#include "common/base/text_begins.h"
 #include "common/base/xmalloc.h"
 #include "common/trace/convolution_key.h"
 
@@ -30,7 +31,7 @@ void truth_shape(const char *text, size_t bytes, char *to, size_t size)
         const char *past = space ? space : end;
         const char *equals = memchr(text, '=', (size_t)(past - text));
 
-        if (equals && (equals - text == 1 || !strncmp(text, "stride=", 7)))
+        if (equals && (equals - text == 1 || text_begins(text, "stride=")))
             used += (size_t)snprintf(to + used, size - used, " %.*s",
                                      (int)(past - text), text);
         text = past + 1;

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "common/base/hash.h"
+
 #define TILE 128
 
 struct list {
@@ -280,13 +282,6 @@ unsigned cost_features(const struct cost_gpu *gpu, const struct work *work,
     return list.count;
 }
 
-/* One step of a 64-bit hash: FNV's multiplication over words, then mixed. */
-static uint64_t mix_word(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 32;
-}
-
 static bool is_packed(const struct work_gemm *g)
 {
     uint64_t a = g->transpose_a ? g->m : g->k;
@@ -338,10 +333,10 @@ unsigned cost_shape_words(const struct work *work,
 uint64_t cost_words_key(enum work_family family, enum work_type type,
                         const uint64_t *words, unsigned count)
 {
-    uint64_t hash = mix_word(mix_word(0, family), type);
+    uint64_t hash = hash_word(hash_word(0, family), type);
 
     for (unsigned i = 0; i < count; i++)
-        hash = mix_word(hash, words[i]);
+        hash = hash_word(hash, words[i]);
     return hash ? hash : 1;
 }
 

@@ -8,6 +8,7 @@
 #include "capture/core/compute/compute.h"
 #include "capture/core/compute/compute_loop.h"
 #include "capture/core/work/kernel.h"
+#include "common/base/text_begins.h"
 
 enum layout {
     LAYOUT_DENSE,   /* (int n, functor, array<char *, m>, ...) */
@@ -128,7 +129,8 @@ bool compute_divisor_parse(const char *name, struct compute *c)
 {
     const char *parameters = kernel_declared(name);
 
-    if ((strncmp(name, "gcd_", 4) && strncmp(name, "lcm_", 4)) || !parameters)
+    if ((!text_begins(name, "gcd_") && !text_begins(name, "lcm_")) ||
+        !parameters)
         return false;
     c->operation = *name == 'g' ? operation_gcd : operation_lcm;
     c->form = FORM_BINARY;

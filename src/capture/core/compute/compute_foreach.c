@@ -12,6 +12,7 @@
 #include "capture/core/compute/compute_operation.h"
 #include "capture/core/work/foreach.h"
 #include "capture/core/memory/values.h"
+#include "common/base/text_begins.h"
 
 /* What is done to element x of the first list: s is a scalar. */
 enum form {
@@ -67,8 +68,8 @@ static bool metadata_parse(const char *name, struct compute *c)
         depth = fused;
     if (each && name_types(&each, &c->types[SCALAR], 1))
         depth = name_after(each, "Li");
-    if (!depth || strncmp(depth + 1, "EE", 2) != 0 ||
-        strncmp(name, "_ZN2at6native", 13) != 0)
+    if (!depth || !text_begins(depth + 1, "EE") ||
+        !text_begins(name, "_ZN2at6native"))
         return false;
     c->layout = depth[0] - '0';
     c->reach = foreach_reach;
@@ -80,7 +81,7 @@ static int result_parse(const char *text)
 {
     int last = RESULT_ALL, count = 0;
 
-    for (; !strncmp(text, "Li", 2); count++) {
+    for (; text_begins(text, "Li"); count++) {
         char *end;
 
         last = (int)strtol(text + 2, &end, 10);

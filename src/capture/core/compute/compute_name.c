@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text_begins.h"
+
 /* Unsigned types stand for others of their size, whose bits are moved. */
 static const struct spelling {
     const char *text;
@@ -54,7 +56,7 @@ static enum number_type type_within(const char **text)
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
         const char *own = name_after(spellings[i].text, "N3c10");
 
-        if (own && !strncmp(end, own, strlen(own))) {
+        if (own && text_begins(end, own)) {
             *text = end + strlen(own);
             return spellings[i].type;
         }

@@ -6,6 +6,7 @@
 #include "capture/core/compute/compute.h"
 #include "capture/core/memory/blocks.h"
 #include "capture/core/memory/values.h"
+#include "common/base/text_begins.h"
 
 /* Nothing is known from ADDRESS to the end of its block. */
 static void forget_rest(uint64_t address)
@@ -34,7 +35,7 @@ bool compute_jitted_parse(const char *name, struct compute *c)
     size_t length = strlen(name);
 
     c->run = run_jitted;
-    return strncmp(name, "_Z", 2) != 0 && length > 7 &&
+    return !text_begins(name, "_Z") && length > 7 &&
            !strcmp(name + length - 7, "_kernel") &&
            (strstr(name, "_vectorized") || !strcmp(name, "gcd_kernel") ||
             !strcmp(name, "lcm_kernel"));
@@ -51,7 +52,7 @@ static void run_pointwise(const struct compute *c,
 bool compute_pointwise_parse(const char *name, struct compute *c)
 {
     c->run = run_pointwise;
-    return !strncmp(name, "_ZN2at4cuda", 11);
+    return text_begins(name, "_ZN2at4cuda");
 }
 
 /* DeviceScanKernel (in, out, ...) of operations that nothing here knows. */

@@ -8,6 +8,7 @@
 #include "capture/core/compute/compute_operation.h"
 #include "capture/core/compute/compute_reduce.h"
 #include "capture/core/memory/values.h"
+#include "common/base/text_begins.h"
 
 static uint32_t align_up(uint32_t at, uint32_t unit)
 {
@@ -265,12 +266,12 @@ static bool output_type(const char *name, struct compute *c)
         const char *text = at;
         enum number_type type;
 
-        if (!strncmp(text, "S", 1) && number_bytes(c->types[1]) == 2 &&
-            strchr(text, '_') && !strncmp(strchr(text, '_') + 1, "Li4E", 4)) {
+        if (text_begins(text, "S") && number_bytes(c->types[1]) == 2 &&
+            strchr(text, '_') && text_begins(strchr(text, '_') + 1, "Li4E")) {
             c->types[0] = c->types[1];
             return true;
         }
-        if (name_types(&text, &type, 1) && !strncmp(text, "Li4E", 4)) {
+        if (name_types(&text, &type, 1) && text_begins(text, "Li4E")) {
             c->types[0] = type;
             return true;
         }

@@ -16,6 +16,7 @@
 #include "capture/core/compute/routing.h"
 #include "capture/core/base/pages.h"
 #include "capture/core/memory/values.h"
+#include "common/base/text_begins.h"
 
 static bool keys_in_order(const void *context, uint64_t a, uint64_t b)
 {
@@ -365,7 +366,7 @@ static bool radix_parse(const char *name, struct compute *c)
         text = name_after(name, "21DeviceRadixSortPolicyI");
     if (!text || !name_types(&text, c->types, 1))
         return false;
-    c->bytes = strncmp(text, "NS0_8NullType", 13) ? name_bytes(text) : 0;
+    c->bytes = !text_begins(text, "NS0_8NullType") ? name_bytes(text) : 0;
     c->form = strstr(name, "SortOrderE1E") || strstr(name, "ELb1E");
     return true;
 }

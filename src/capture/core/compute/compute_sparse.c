@@ -6,6 +6,7 @@
 #include "capture/core/compute/compute.h"
 #include "capture/core/compute/compute_name.h"
 #include "capture/core/memory/values.h"
+#include "common/base/text_begins.h"
 
 static bool some_known(enum number_type type, uint64_t address, uint64_t count)
 {
@@ -135,7 +136,7 @@ bool compute_flatten_parse(const char *name, struct compute *c)
 
     text = text ? name_after(text, "CUDAKernelLauncherE") : NULL;
     c->run = run_flatten;
-    return text && name_types(&text, c->types, 1) && !strncmp(text, "Ll8E", 4);
+    return text && name_types(&text, c->types, 1) && text_begins(text, "Ll8E");
 }
 
 /* coalesceValuesKernel (const int64_t *starts, *order, const T *in, T *out,
@@ -210,7 +211,7 @@ bool compute_sparse_add_parse(const char *name, struct compute *c)
     const char *text = name_after(name, "12TensorCAddOpI");
 
     c->run = run_sparse_add;
-    return text && name_types(&text, c->types, 1) && !strncmp(text, "EEm", 3);
+    return text && name_types(&text, c->types, 1) && text_begins(text, "EEm");
 }
 
 /* How many of COUNT sorted numbers at ADDRESS are less than X. */

@@ -24,6 +24,7 @@
 #include "capture/core/compute/compute_math.h"
 #include "capture/core/torch/tag.h"
 #include "common/base/random.h"
+#include "common/base/text_begins.h"
 
 #define TRIES 64 /* to find an expert that the row has not yet */
 
@@ -118,9 +119,9 @@ static bool weigh_experts(struct routing *r, const char *text, uint64_t rows)
 
     if (!colon)
         return false;
-    if (!strncmp(text, "shares:", 7))
+    if (text_begins(text, "shares:"))
         return weigh_shares(r, colon + 1);
-    if (!strncmp(text, "zipf:", 5))
+    if (text_begins(text, "zipf:"))
         weigh_zipf(r, strtod(colon + 1, NULL));
     else
         weigh_power(r, strtod(colon + 1, NULL), rows);

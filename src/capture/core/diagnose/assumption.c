@@ -10,6 +10,7 @@
 #include "capture/core/run/record.h"
 #include "capture/core/torch/python_line.h"
 #include "capture/core/torch/tag.h"
+#include "common/base/text_begins.h"
 #include "common/trace/session.h"
 
 /* The session's entry of that operator, module and question, a new one where
@@ -57,7 +58,7 @@ static void name_copy(char *to, size_t bytes, const char *name)
  * one: of _ZN2at6native13reduce_kernelILi512... "reduce_kernel". */
 static void kernel_name_copy(char *to, size_t bytes, const char *name)
 {
-    const char *at = name + (strncmp(name, "_Z", 2) ? 0 : 2), *last = NULL;
+    const char *at = name + (!text_begins(name, "_Z") ? 0 : 2), *last = NULL;
     int length = 0;
 
     at += at != name && *at == 'N';

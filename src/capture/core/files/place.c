@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "capture/core/run/process.h"
+#include "common/base/text_begins.h"
 
 #define LINKS_MAX 40 /* of a path, as in Linux */
 
@@ -160,7 +161,7 @@ static bool step_link(struct walk *w, const char *text)
     char above[PATH_MAX];
 
     if (++w->links > LINKS_MAX ||
-        (!strncmp(p->real, "/proc/", 6) && strstr(text, ":[")) ||
+        (text_begins(p->real, "/proc/") && strstr(text, ":[")) ||
         (length > 10 && !strcmp(text + length - 10, " (deleted)")))
         return false;
     memcpy(above, p->path, sizeof above);

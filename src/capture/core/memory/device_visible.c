@@ -6,6 +6,7 @@
 
 #include "capture/core/memory/device.h"
 #include "capture/core/run/process.h"
+#include "common/base/text_begins.h"
 
 /* The GPU that an entry of CUDA_VISIBLE_DEVICES names, and its END. A UUID
  * names GPU i as NVML gives it here: its last digits are the number. */
@@ -14,7 +15,7 @@ static long visible_card(const char *entry, char **end)
     size_t length = strcspn(entry, ",");
     const char *dash = memrchr(entry, '-', length);
 
-    if (!strncmp(entry, "GPU-", 4))
+    if (text_begins(entry, "GPU-"))
         return strtol(dash + 1, end, 16);
     long card = strtol(entry, end, 10);
     return *end == entry ? -1 : card;

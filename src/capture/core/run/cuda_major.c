@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/base/text_begins.h"
+
 #define MAJORS 2
 
 /* The same library of CUDA 12 and of CUDA 13, as a path where nothing is. */
@@ -67,7 +69,7 @@ static int needs_add(struct dl_phdr_info *info, size_t bytes, void *data)
     const ElfW(Dyn) *dynamic = dynamic_section(info);
     const char *strings = dynamic ? string_table(info, dynamic) : NULL;
 
-    if (!strings || !strncmp(info->dlpi_name, needs->ours, strlen(needs->ours)))
+    if (!strings || text_begins(info->dlpi_name, needs->ours))
         return 0;
     for (; dynamic->d_tag != DT_NULL; dynamic++) {
         int major = dynamic->d_tag == DT_NEEDED

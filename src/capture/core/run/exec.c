@@ -18,6 +18,7 @@
 #include "capture/core/run/loader.h"
 #include "capture/core/run/process.h"
 #include "common/base/elf.h"
+#include "common/base/text_begins.h"
 
 /* What `memsim run` sets (src/memsim/run/spawn.c); a run has the first two. */
 static const char *const kept_names[] = {"LD_PRELOAD=",
@@ -39,7 +40,7 @@ static char *kept[KEPT]; /* NAME=VALUE of what children need */
 
 static bool has_name(const char *entry, const char *name)
 {
-    return !strncmp(entry, name, strlen(name));
+    return text_begins(entry, name);
 }
 
 static bool preloads_us(const char *entry)
@@ -119,7 +120,7 @@ static void preload_others(const char *entry, char *text)
     while (*at) { /* ld.so(8): spaces or colons */
         size_t length = strcspn(at, ": ");
 
-        if (length && strncmp(at, ours, strlen(ours))) {
+        if (length && !text_begins(at, ours)) {
             if (end > start)
                 *end++ = ':';
             end = mempcpy(end, at, length);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "capture/core/base/pages.h"
+#include "common/base/text_begins.h"
 
 #define PAGE UINT64_C(4096)
 
@@ -56,8 +57,7 @@ static char *lines_next(struct lines *l)
 /* "Rss:      123 kB" where LINE begins with NAME; else 0. */
 static uint64_t line_bytes(const char *line, const char *name)
 {
-    const char *colon = strncmp(line, name, strlen(name)) ? NULL
-                                                          : strchr(line, ':');
+    const char *colon = !text_begins(line, name) ? NULL : strchr(line, ':');
 
     return colon ? strtoull(colon + 1, NULL, 10) << 10 : 0;
 }

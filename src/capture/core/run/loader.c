@@ -16,6 +16,7 @@
 #include "capture/core/run/cuda_major.h"
 #include "capture/core/run/instance.h"
 #include "capture/core/run/process.h"
+#include "common/base/text_begins.h"
 
 /* Names without a version, as ctypes users and linker scripts write them. */
 static const char *const unversioned[][2] = {
@@ -48,8 +49,8 @@ static bool is_ours(const char *name)
 {
     char path[sizeof directory + 64];
 
-    if (strncmp(name, "libcu", 5) && strncmp(name, "libnv", 5) &&
-        strncmp(name, "libnccl", 7))
+    if (!text_begins(name, "libcu") && !text_begins(name, "libnv") &&
+        !text_begins(name, "libnccl"))
         return false;
     int n = snprintf(path, sizeof path, "%s/%s", directory, name);
     return n < (int)sizeof path && !access(path, R_OK);
@@ -85,8 +86,8 @@ static const char *library_for(const char *path)
 
 static bool is_ours_version(const char *version)
 {
-    return !strncmp(version, "libcu", 5) || !strncmp(version, "libnv", 5) ||
-           !strncmp(version, "libnccl", 7);
+    return text_begins(version, "libcu") || text_begins(version, "libnv") ||
+           text_begins(version, "libnccl");
 }
 
 /* True where we have the library NAME in another version. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "capture/core/run/process.h"
+#include "common/base/text_begins.h"
 
 #define ANCESTORS_MAX 64
 
@@ -80,8 +81,8 @@ bool memsim_peer_is_real(uint32_t rank)
 /* Ranks are Python's, or have a launcher that numbers them. */
 static bool may_be_rank(void)
 {
-    return !strncmp(program_invocation_short_name, "python", 6) ||
-           !strncmp(program_invocation_short_name, "pt_main", 7) ||
+    return text_begins(program_invocation_short_name, "python") ||
+           text_begins(program_invocation_short_name, "pt_main") ||
            getenv("RANK") || getenv("OMPI_COMM_WORLD_RANK") ||
            getenv("SLURM_PROCID");
 }

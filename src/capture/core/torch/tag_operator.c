@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "capture/core/run/record.h"
+#include "common/base/text_begins.h"
 
 #define DEPTH        64
 #define RANGE_DEPTH  16
@@ -77,7 +78,7 @@ static bool is_known_range(const char *name)
     };
 
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+        if (text_begins(name, prefixes[i]))
             return true;
     return false;
 }
@@ -88,8 +89,7 @@ static void range_push(const void *function, const char *name)
         return;
     running.ranges[running.range_depth].function = function;
     running.ranges[running.range_depth].name = memsim_name(name);
-    running.ranges[running.range_depth].step =
-        !strncmp(name, STEP_PREFIX, strlen(STEP_PREFIX));
+    running.ranges[running.range_depth].step = text_begins(name, STEP_PREFIX);
     running.range_depth++;
 }
 
@@ -164,7 +164,7 @@ static bool is_plumbing(const char *name)
     };
 
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+        if (text_begins(name, prefixes[i]))
             return true;
     return false;
 }

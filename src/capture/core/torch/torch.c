@@ -19,6 +19,7 @@
 #include "capture/core/torch/torch_function.h"
 #include "capture/core/torch/torch_slots.h"
 #include "capture/core/memory/values.h"
+#include "common/base/text_begins.h"
 #include "common/trace/session.h"
 
 /* c10::Device, passed in a register. */
@@ -138,7 +139,7 @@ static const char *torch_library(const void *return_address)
     if (!dladdr(return_address, &info) || !info.dli_fname)
         return NULL;
     const char *name = strrchr(info.dli_fname, '/');
-    return strncmp(name ? name + 1 : info.dli_fname, "libc10_cuda.so", 14)
+    return !text_begins(name ? name + 1 : info.dli_fname, "libc10_cuda.so")
                ? NULL
                : info.dli_fname;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "capture/core/torch/stack.h"
+#include "common/base/text_begins.h"
 
 /* Where functions are in the allocator's virtual table, and the pool in an
  * entry of its trace, by PyTorch version: printed by tools/torch-abi from each
@@ -76,7 +77,7 @@ bool torch_slots_find(const char *version)
     abi = NULL;
     allocator = place ? *place : NULL;
     for (size_t i = 0; allocator && i < sizeof abis / sizeof *abis; i++)
-        if (!strncmp(version, abis[i].version, strlen(abis[i].version)))
+        if (text_begins(version, abis[i].version))
             abi = &abis[i];
     return abi;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text_begins.h"
 #include "capture/core/work/kernel.h"
 
 #define SUBSTITUTIONS 36 /* S_, S0_ to SZ_ */
@@ -152,7 +153,7 @@ struct kernel_pointers kernel_pointers(const char *name, bool with_templates)
     struct reader r = {.at = name, .with_templates = with_templates};
     struct kernel_pointers found = {0, 0};
 
-    if (strncmp(name, "_Z", 2))
+    if (!text_begins(name, "_Z"))
         return found;
     r.at += 2;
     if (!name_skip(&r) || (r.is_template && parameter_read(&r) < 0))

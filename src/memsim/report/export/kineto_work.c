@@ -9,6 +9,7 @@
 
 #include "common/base/hash.h"
 #include "common/base/range.h"
+#include "common/base/text_begins.h"
 #include "common/base/xmalloc.h"
 #include "kernels/work.h"
 
@@ -69,10 +70,10 @@ static const struct {
 /* "allreduce" of "ncclAllReduce" or of "ncclDevKernel_AllReduce_Sum". */
 static void collective_name(const char *from, char name[32])
 {
-    const char *at = strrchr(from, '_') && !strncmp(from, "ncclDev", 7)
+    const char *at = strrchr(from, '_') && text_begins(from, "ncclDev")
                          ? strchr(from, '_') + 1
-                         : strncmp(from, "nccl", 4) ? from
-                                                    : from + 4;
+                     : !text_begins(from, "nccl") ? from
+                                                  : from + 4;
     size_t i = 0;
 
     for (; i < 31 && isalnum((unsigned char)at[i]); i++)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/json_add.h"
+#include "common/base/text_begins.h"
 #include "common/base/version.h"
 
 const struct schema_object *schema_object_find(const char *name)
@@ -118,7 +119,7 @@ static bool is_word(const char *words, const char *word)
 
 static bool is_hex(const char *text)
 {
-    return !strncmp(text, "0x", 2) && text[2] &&
+    return text_begins(text, "0x") && text[2] &&
            !text[2 + strspn(text + 2, "0123456789abcdef")];
 }
 

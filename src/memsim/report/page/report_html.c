@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text_begins.h"
 #include "common/base/text_clean.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
@@ -176,7 +177,7 @@ static void put_escaped(const char *text, FILE *out)
         text += plain;
         if (!*text)
             return;
-        if (!strncmp(text, "\u2028", 3) || !strncmp(text, "\u2029", 3)) {
+        if (text_begins(text, "\u2028") || text_begins(text, "\u2029")) {
             fprintf(out, "\\u20%02x", (unsigned char)text[2] - 0x80);
             text += 3;
         } else if (*text == '\xe2') {
