@@ -53,6 +53,24 @@ TEST(quotes)
     CHECK_STR(out, "a\\xe2\\x80\\xae" "b\\xe2\\x81\\xa6");
 }
 
+TEST(ends_a_cut_text_behind_a_word)
+{
+    const char *const cases[][2] = {
+        {"one two three four five", "one two three..."},
+        {"one two, three-and-four", "one two..."},
+        {"one, two-three-and-four", "one..."},
+        {"no-space-in-it-at-all-is", "..."},
+        {"one two three f\xc3\xa9\xc3\xa9 six", "one two three..."},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[20];
+
+        snprintf(text, sizeof text, "%s", cases[i][0]);
+        text_cut_at_word(text, sizeof text);
+        CHECK_STR(text, cases[i][1]);
+    }
+}
+
 /* Any length, any size: it fits, ends as the text does, and is UTF-8. */
 TEST(cuts_the_middle)
 {

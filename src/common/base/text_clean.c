@@ -136,3 +136,14 @@ void text_quote(char *out, size_t size, const char *text)
     }
     out[at] = '\0';
 }
+
+void text_cut_at_word(char *text, size_t size)
+{
+    size_t end = size - sizeof "...";
+
+    while (end > 0 && text[end] != ' ')
+        end--;
+    while (end > 0 && strchr(" ,;:(", text[end]))
+        end--;
+    strcpy(text + end + (end > 0), "...");
+}

@@ -27,4 +27,8 @@ void text_make_printable(char *text);
  * its reason last. */
 void text_quote(char *out, size_t size, const char *text);
 
+/* Ends TEXT, which filled its SIZE bytes and was cut, behind its last word that
+ * "..." has room after. */
+void text_cut_at_word(char *text, size_t size);
+
 #endif

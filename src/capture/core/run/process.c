@@ -20,6 +20,7 @@
 #include "capture/core/run/peers.h"
 #include "capture/core/run/record.h"
 #include "common/base/hash.h"
+#include "common/base/text_clean.h"
 #include "common/trace/session_mail.h"
 #include "common/trace/session_table.h"
 
@@ -325,7 +326,8 @@ void memsim_note(const char *format, ...)
     if (!session)
         return;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    if (vsnprintf(text, sizeof text, format, args) >= (int)sizeof text)
+        text_cut_at_word(text, sizeof text);
     va_end(args);
     for (uint32_t i = 0; i < SESSION_NOTES && i < session->note_count; i++)
         if (session->notes[i].ready && !strcmp(session->notes[i].text, text))
