@@ -16,6 +16,7 @@
 #include "memsim/study/delay_options.h"
 #include "memsim/study/job_network.h"
 #include "memsim/study/job_timelines.h"
+#include "memsim/study/job_together.h"
 #include "memsim/time/flow_plan.h"
 
 static bool has_more(const struct timing *a, const struct timing *b)
@@ -123,8 +124,9 @@ static struct comm_classes classes_make(const struct study_job *j)
     return classes;
 }
 
-static void job_init(struct study_job *j, const struct study_time *t,
-                     struct result *result, const struct study_members *members)
+static int job_init(struct study_job *j, const struct study_time *t,
+                    struct result *result, const struct study_members *members,
+                    struct err *err)
 {
     *j = (struct study_job){
         .t = t,
@@ -137,17 +139,26 @@ static void job_init(struct study_job *j, const struct study_time *t,
         job_add(j, &members->all[i]);
     note_stragglers(j);
     j->classes = classes_make(j);
-    j->joined = simulation_join(j->ranks, j->count,
-                                j->classes.world ? &j->classes : NULL);
+    if (!t->options->beside) {
+        j->joined = simulation_join(j->ranks, j->count,
+                                    j->classes.world ? &j->classes : NULL);
+        return 0;
+    }
+    if (job_together_add(j, err))
+        return -1;
+    const struct simulation_peers peers = job_peers(j);
+    j->joined = job_beside_join(&peers, &j->all);
+    return 0;
 }
 
-/* The logs of J's ranks, to be freed. */
+/* The logs of J's ranks, and of those beside it; to be freed. */
 static const struct comm_log **job_logs(const struct study_job *j)
 {
+    size_t count = j->count + j->beside.count;
     const struct comm_log **logs =
-        xcalloc(j->count + 1, sizeof(const struct comm_log *));
+        xcalloc(count + 1, sizeof(const struct comm_log *));
 
-    for (size_t i = 0; i < j->count; i++)
+    for (size_t i = 0; i < count; i++)
         logs[i] = &j->ranks[i].plan->comms;
     return logs;
 }
@@ -189,15 +200,17 @@ static int job_network(struct study_job *j, struct err *err)
 {
     const struct cluster *c = &j->t->cluster;
     const struct comm_log **logs = job_logs(j);
-    uint32_t world = j->classes.world, local = 0;
+    const struct comm_classes *classes =
+        j->beside.count        ? &j->all
+        : j->classes.world ? &j->classes
+                           : NULL;
+    uint32_t world = j->beside.count ? j->all.world : job_own_world(j), local = 0;
     int rc = 0;
 
     j->timeline = j->t->timeline;
     j->timeline.as_measured = j->result->real;
-    for (size_t i = 0; i < j->count; i++) {
-        world = logs[i]->world > world ? logs[i]->world : world;
+    for (size_t i = 0; i < j->count; i++)
         local = logs[i]->local > local ? logs[i]->local : local;
-    }
     if (j->t->has_cluster && j->count) {
         rc = placement_make(&j->placement, j->t->options->placement, world,
                             cluster_width(c, local), err);
@@ -207,7 +220,7 @@ static int job_network(struct study_job *j, struct err *err)
         note_nodes(j, world, local);
     if (!rc && j->timeline.placement && c->network) {
         const struct job_network network = {
-            .flows = {logs, j->count, j->classes.world ? &j->classes : NULL, c,
+            .flows = {logs, j->count + j->beside.count, classes, c,
                       &j->placement},
             .placement = j->t->options->placement,
             .average = j->timeline.average,
@@ -307,7 +320,9 @@ static void job_fini(struct study_job *j)
     comm_job_destroy(j->joined);
     flow_plan_destroy(j->flows);
     placement_fini(&j->placement);
+    job_beside_fini(&j->beside);
     free(j->classes.stands);
+    free(j->all.stands);
     free(j->ranks);
     free(j->of);
     free(j->processes);
@@ -422,15 +437,17 @@ int study_time_job(const struct study_time *t, struct result *result,
     struct comm_width width;
     struct study_job j;
 
-    job_init(&j, t, result, members);
-    int rc = job_widen(&j, &width, err) || job_network(&j, err);
+    int rc = job_init(&j, t, result, members, err) ||
+             job_widen(&j, &width, err) || job_network(&j, err);
     if (rc) {
         job_fini(&j);
         return -1;
     }
     job_reshard(&j, &width);
     job_collate(&j);
-    const struct simulation_peers peers = {j.ranks, j.count, j.joined};
+    if (j.beside.count)
+        job_together_align(&j);
+    const struct simulation_peers peers = job_peers(&j);
     struct timing_rank *timed = xcalloc(j.count + 1, sizeof *timed);
     timing_read_job(timed, &peers, &j.timeline);
     job_endless(&j, timed);

@@ -5,6 +5,7 @@
 
 #include "memsim/collectives/comm_join.h"
 #include "memsim/result/result.h"
+#include "memsim/study/job_beside.h"
 #include "memsim/study/study_time.h"
 #include "memsim/time/flow_plan.h"
 
@@ -17,8 +18,9 @@ struct study_job {
     uint32_t *processes;
     struct simulation_plan *own;
     size_t count, own_count;
+    struct job_beside beside; /* its ranks follow in ranks */
     struct comm_job *joined;
-    struct comm_classes classes;
+    struct comm_classes classes, all; /* all: with the job beside it */
     struct simulation_options timeline; /* with what is of this job alone */
     struct placement placement;
     struct flow_plan *flows;

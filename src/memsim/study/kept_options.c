@@ -30,6 +30,7 @@ static const struct row {
     {"cluster", offsetof(struct study_options, cluster), OF_ITSELF, PATH_FILE},
     {"placement", offsetof(struct study_options, placement), OF_CLUSTER,
      ANY_FILE},
+    {"beside", offsetof(struct study_options, beside), OF_CLUSTER, ANY_FILE},
     {"link", offsetof(struct study_options, link), OF_CLUSTER, NO_FILE},
     {"quantile", offsetof(struct study_options, quantile), OF_CLUSTER, NO_FILE},
     {"stragglers", offsetof(struct study_options, stragglers), OF_ITSELF,

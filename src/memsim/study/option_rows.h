@@ -20,6 +20,10 @@
      .help = "which node of --cluster each rank is on: they fill\n"            \
              "nodes (default), are dealt out, or are where a line of\n"        \
              "FILE says, NODE or NODE GPU"},                                   \
+    {"beside", 0, OPTION_STRING, "RUN", offsetof(structure, member.beside),    \
+     .help = "another job at the same time, which `memsim run -o RUN'\n"     \
+             "kept: its ranks are behind this job's on --cluster,\n"          \
+             "and share its network"},                                         \
     {"link", 0, OPTION_STRING, "LINK=Xx[,LINK=Xx]",                            \
      offsetof(structure, member.link),                                         \
      .help = "links of --cluster that are X times as fast: intra,\n"           \

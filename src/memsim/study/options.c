@@ -74,9 +74,10 @@ int study_options_check(const struct study_options *options, struct err *err)
     if (options->whole_job && options->steps)
         return err_set(err, "--steps N says that the job goes on after what "
                             "was run, --whole-job that it does not");
-    if ((options->link || options->quantile || options->placement) &&
+    if ((options->link || options->quantile || options->placement ||
+         options->beside) &&
         !options->cluster)
-        return err_set(err, "--link, --quantile and --placement need "
+        return err_set(err, "--link, --quantile, --placement and --beside need "
                             "--cluster: the data sheet of a GPU has no "
                             "network");
     return study_host_factor(options, &factor, err);

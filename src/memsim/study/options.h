@@ -15,6 +15,7 @@ struct result_seeds;
 struct study_options {
     const char *cluster;         /* NULL: nothing to price collectives on */
     const char *placement;       /* of the ranks on it; NULL: they fill nodes */
+    const char *beside;          /* another run, on the same network; NULL */
     const char *link, *quantile; /* of collectives' times */
     const char *stragglers;      /* how the GPUs' speeds differ */
     const char *delay, *delay_lib; /* what comes later; see playback/delay.h */

@@ -233,6 +233,13 @@ void simulation_job(struct simulation_rank *ranks, size_t count,
     free(pairs);
 }
 
+void simulation_ranks_fini(struct simulation_rank *ranks, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!ranks[i].failed)
+            simulation_fini(&ranks[i].result);
+}
+
 struct comm_job *simulation_join(const struct simulation_rank *ranks,
                                  size_t count,
                                  const struct comm_classes *classes)

@@ -31,12 +31,16 @@ void simulation_job(struct simulation_rank *ranks, size_t count,
                     const struct comm_job *job,
                     const struct simulation_options *options);
 
-/* All ranks of a job: what is set in RANKS are paths and plans. */
+/* All ranks of a job: what is set in RANKS are paths and plans. Those of another
+ * job may follow, which runs at the same time: nothing is told of them. */
 struct simulation_peers {
     const struct simulation_rank *ranks;
-    size_t count;
+    size_t count, beside; /* of the other one */
     const struct comm_job *job;
 };
+
+/* Ends the results of COUNT RANKS. */
+void simulation_ranks_fini(struct simulation_rank *ranks, size_t count);
 
 /* Joins the collectives of RANKS, which stand for CLASSES (NULL: for themselves
  * alone); to be given to comm_job_destroy. */

@@ -94,19 +94,21 @@ void time_job_read(struct time_want *wants,
                    const struct simulation_peers *peers,
                    const struct simulation_options *options)
 {
-    struct simulation_rank *ranks = xcalloc(peers->count + 1, sizeof *ranks);
+    size_t all = peers->count + peers->beside;
+    struct simulation_rank *ranks = xcalloc(all + 1, sizeof *ranks);
     struct fan *fans = xcalloc(peers->count + 1, sizeof *fans);
     bool any = false;
 
+    memcpy(ranks, peers->ranks, all * sizeof *ranks);
     for (size_t i = 0; i < peers->count; i++) {
-        ranks[i] = peers->ranks[i];
         ranks[i].sink = fan_init(&fans[i], &wants[i]);
         any |= fans[i].count > 0;
     }
     if (any) {
-        simulation_job(ranks, peers->count, peers->job, options);
+        simulation_job(ranks, all, peers->job, options);
         for (size_t i = 0; i < peers->count; i++)
             want_conclude(&wants[i], &fans[i], &ranks[i]);
+        simulation_ranks_fini(ranks + peers->count, peers->beside);
     }
     free(fans);
     free(ranks);

@@ -477,19 +477,19 @@ static void job_read(struct timing_rank *ranks,
                      const struct simulation_peers *peers,
                      const struct simulation_options *options)
 {
-    struct simulation_rank *simulated =
-        xcalloc(peers->count + 1, sizeof *simulated);
+    size_t all = peers->count + peers->beside;
+    struct simulation_rank *simulated = xcalloc(all + 1, sizeof *simulated);
     struct reading *readings = xcalloc(peers->count + 1, sizeof *readings);
 
-    for (size_t i = 0; i < peers->count; i++) {
-        simulated[i] = peers->ranks[i];
+    memcpy(simulated, peers->ranks, all * sizeof *simulated);
+    for (size_t i = 0; i < peers->count; i++)
         simulated[i].sink =
             reading_init(&readings[i], &ranks[i].timing, &simulated[i].result,
                          options->price.gpu);
-    }
-    simulation_job(simulated, peers->count, peers->job, options);
+    simulation_job(simulated, all, peers->job, options);
     for (size_t i = 0; i < peers->count; i++)
         rank_conclude(&ranks[i], &readings[i], &simulated[i]);
+    simulation_ranks_fini(simulated + peers->count, peers->beside);
     free(readings);
     free(simulated);
 }
