@@ -13,8 +13,8 @@
 
 /* --- its ranks ------------------------------------------------------------ */
 
-/* LOG's ranks begin at FIRST, and its communicators are none of the job's, which
- * may be the same recording. */
+/* LOG's ranks begin at FIRST, and its communicators are none of the job's,
+ * which may be the same recording. */
 static void log_shift(struct comm_log *log, uint32_t first)
 {
     static const char none[COMM_ID_BYTES];
@@ -101,7 +101,8 @@ int job_beside_read(struct job_beside *b, const char *directory, uint32_t first,
 
     *b = (struct job_beside){.first = first};
     if (!rc && !run.directory)
-        rc = err_set(err, "--beside %s: it takes a directory of `memsim run -o'",
+        rc = err_set(err,
+                     "--beside %s: it takes a directory of `memsim run -o'",
                      directory);
     if (!rc)
         rc = run_take(b, &run, err);
@@ -198,8 +199,8 @@ static uint64_t end_ns(const struct simulation_rank *ranks, size_t count)
     return least;
 }
 
-/* The steps of RANK, and which of them end up to UNTIL_NS; a hundredth of a step
- * later is the same time. */
+/* The steps of RANK, and which of them end up to UNTIL_NS; a hundredth of a
+ * step later is the same time. */
 static struct job_beside_steps steps_count(const struct simulation_rank *rank,
                                            uint64_t until_ns)
 {
@@ -224,9 +225,9 @@ static void starts_add(struct comm_job *job, size_t first, size_t count,
         job->start_ns[first + i] += ns;
 }
 
-struct job_beside_steps job_beside_align(const struct simulation_peers *peers,
-                                         struct comm_job *job,
-                                         const struct simulation_options *options)
+struct job_beside_steps
+job_beside_align(const struct simulation_peers *peers, struct comm_job *job,
+                 const struct simulation_options *options)
 {
     size_t own = peers->count, other = peers->beside;
     struct simulation_rank *ranks = xcalloc(own + other + 1, sizeof *ranks);

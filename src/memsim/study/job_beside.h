@@ -18,9 +18,9 @@ struct job_beside {
                               COMM_NONE: none */
 };
 
-/* Reads the run in DIRECTORY, whose ranks follow FIRST ranks of the job. Returns
- * 0 with *B to be given to job_beside_fini, or -1 with ERR set and nothing to
- * free: it is no kept run, or has no rank with collectives. */
+/* Reads the run in DIRECTORY, whose ranks follow FIRST ranks of the job.
+ * Returns 0 with *B to be given to job_beside_fini, or -1 with ERR set and
+ * nothing to free: it is no kept run, or has no rank with collectives. */
 int job_beside_read(struct job_beside *b, const char *directory, uint32_t first,
                     struct err *err);
 void job_beside_fini(struct job_beside *b);
@@ -45,8 +45,8 @@ struct job_beside_steps {
 /* Lets the second steps of both begin together (the first ones, of a job with
  * one alone): sets JOB's start_ns. OPTIONS are those of the simulation, whose
  * network is not used. */
-struct job_beside_steps job_beside_align(const struct simulation_peers *peers,
-                                         struct comm_job *job,
-                                         const struct simulation_options *options);
+struct job_beside_steps
+job_beside_align(const struct simulation_peers *peers, struct comm_job *job,
+                 const struct simulation_options *options);
 
 #endif

@@ -204,7 +204,8 @@ static int job_network(struct study_job *j, struct err *err)
         j->beside.count        ? &j->all
         : j->classes.world ? &j->classes
                            : NULL;
-    uint32_t world = j->beside.count ? j->all.world : job_own_world(j), local = 0;
+    uint32_t world = classes == &j->all ? j->all.world : job_own_world(j);
+    uint32_t local = 0;
     int rc = 0;
 
     j->timeline = j->t->timeline;

@@ -31,8 +31,9 @@ void simulation_job(struct simulation_rank *ranks, size_t count,
                     const struct comm_job *job,
                     const struct simulation_options *options);
 
-/* All ranks of a job: what is set in RANKS are paths and plans. Those of another
- * job may follow, which runs at the same time: nothing is told of them. */
+/* All ranks of a job: what is set in RANKS are paths and plans. Those of
+ * another job may follow, which runs at the same time: nothing is told of
+ * them. */
 struct simulation_peers {
     const struct simulation_rank *ranks;
     size_t count, beside; /* of the other one */
