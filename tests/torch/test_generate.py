@@ -42,6 +42,25 @@ for _ in range(int(sys.argv[1])):
     generate(16)
 """
 
+# The same without a cache: each call is given the text so far.
+WHOLE = GENERATE.replace("ids = cache[:, -1, :1].long()",
+                         "ids, cache = torch.cat([ids, ids[:, :1]], 1), None")
+
+# A call that was captured, and launched as a graph.
+GRAPH = """
+import torch
+model = torch.nn.Linear(256, 256).cuda().eval()
+x = torch.zeros(32, 256, device="cuda")
+graph = torch.cuda.CUDAGraph()
+with torch.no_grad():
+    for _ in range(3):
+        model(x)
+    with torch.cuda.graph(graph):
+        model(x)
+for _ in range(9):
+    graph.replay()
+"""
+
 # Three calls a step, between which copies go to the card.
 OVERLAP = """
 import torch
@@ -58,15 +77,15 @@ for _ in range(6):
 """
 
 
-def run(script, *arguments):
+def run(script, *arguments, options=()):
     """The JSON."""
     with tempfile.TemporaryDirectory() as folder:
         path, program = (os.path.join(folder, x) for x in ("json", "program.py"))
         with open(program, "w") as file:
             file.write(script)
-        subprocess.run([MEMSIM, "run", "-q", "--gpu", "h100", "--json", path, "--",
-                        sys.executable, program, *arguments], check=True,
-                       stdout=subprocess.DEVNULL)
+        subprocess.run([MEMSIM, "run", "-q", "--gpu", "h100", "--json", path,
+                        *options, "--", sys.executable, program, *arguments],
+                       check=True, stdout=subprocess.DEVNULL)
         with open(path) as file:
             return json.load(file)
 
@@ -93,6 +112,31 @@ def one_text_has_a_step_for_each_token():
     equal((rate["calls"], rate["tokens"]), (1, 8))
     assert any("a step is one call of Model" in note
                for note in result["notes"]), result["notes"]
+
+
+@test
+def a_text_without_a_cache_has_new_tokens():
+    for options, calls in (((), 1), (("--step-mark", "generate"), 16)):
+        result = run(WHOLE, "4", options=options)
+        equal(whole(result), 64 // calls)
+        rate = result["time"]["throughput"]
+        equal((rate["calls"], rate["tokens"]), (calls, 8 * calls))
+
+
+@test
+def a_marked_text_says_what_a_token_takes():
+    result = run(GENERATE, "4", options=("--step-mark", "generate"))
+    equal(whole(result), 4)
+    equal(result["time"]["throughput"]["tokens"], 8 * 16)
+    assert any("a step has 16 calls of Model" in note and "new token of each of 8"
+               in note for note in result["notes"]), result["notes"]
+
+
+@test
+def launches_of_a_captured_call_are_steps():
+    result = run(GRAPH)
+    equal(whole(result), 12)
+    equal(result["time"]["throughput"]["samples"], 32)
 
 
 @test

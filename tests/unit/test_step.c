@@ -125,6 +125,28 @@ TEST(each_launch_of_a_graph_works_on_its_batch)
     free(b.data);
 }
 
+TEST(each_launch_of_a_captured_call_is_a_step)
+{
+    struct build b = build_start();
+
+    batch(&b, 1, 4, 0, 0); /* a warm-up */
+    BUILD(&b, CAPTURE_JOIN, .stream = 7, .capture = 3);
+    batch(&b, 1, 4, 0, 0);
+    BUILD(&b, CAPTURE_END, .capture = 3, .whole = 1);
+    for (int i = 0; i < 5; i++)
+        BUILD(&b, GRAPH_LAUNCH, .stream = 7, .capture = 3);
+    BUILD(&b, MODULE_ENTER, .module = 2); /* a call that makes the launch */
+    BUILD(&b, GRAPH_LAUNCH, .stream = 7, .capture = 3);
+    BUILD(&b, MODULE_LEAVE, .module = 2);
+    struct step_list list = steps_of(&b);
+    CHECK(list.rule == STEP_MODULE);
+    CHECK_UINT(list.count, 7);
+    for (size_t i = 0; i < 6; i++)
+        CHECK_UINT(list.steps[i].input.samples, 4);
+    step_list_fini(&list);
+    free(b.data);
+}
+
 TEST(inference_counts_calls_without_gradients)
 {
     struct build b = build_start();
@@ -297,106 +319,6 @@ TEST(without_optimizers_outermost_module_calls_are_steps)
 }
 
 /* A call of MODULE with PIECES of work, after COPIES to the card. */
-static void call(struct build *b, uint64_t module, unsigned pieces,
-                 unsigned copies)
-{
-    for (unsigned i = 0; i < copies; i++)
-        BUILD(b, COPY, .direction = TRACE_HOST_TO_DEVICE, .bytes = 1);
-    BUILD(b, MODULE_ENTER, .module = module);
-    for (unsigned i = 0; i < pieces; i++)
-        work(b);
-    BUILD(b, MODULE_LEAVE, .module = module);
-}
-
-static void check_repeat(struct build *b, enum step_rule rule, size_t steps,
-                         uint32_t calls)
-{
-    struct step_list list = steps_of(b);
-
-    CHECK(list.rule == rule);
-    CHECK_UINT(list.count, steps);
-    CHECK_UINT(list.steps[list.count - 1].calls, calls);
-    step_list_fini(&list);
-    free(b->data);
-}
-
-TEST(a_step_is_what_is_repeated)
-{
-    struct build b = build_start();
-
-    for (int i = 0; i < 4; i++) { /* the third call is of the next copies */
-        call(&b, 1, 2, 2);
-        call(&b, 1, 2, 1);
-        call(&b, 1, 2, 1);
-    }
-    check_repeat(&b, STEP_REPEAT, 4, 3);
-}
-
-TEST(modules_that_are_called_in_turn_are_one_step)
-{
-    struct build b = build_start();
-
-    call(&b, 7, 1, 0); /* a warm-up of its own */
-    for (int i = 0; i < 5; i++) {
-        call(&b, 1, 2, 0);
-        call(&b, 2, 2, 0);
-    }
-    check_repeat(&b, STEP_REPEAT, 6, 2);
-}
-
-TEST(generated_texts_are_steps)
-{
-    struct build b = build_start();
-
-    for (int text = 0; text < 3; text++)
-        for (int token = 0; token < 20; token++)
-            call(&b, 1, token ? 3 : 5, 0);
-    check_repeat(&b, STEP_REPEAT, 3, 20);
-}
-
-TEST(a_text_that_is_not_repeated_is_a_step_a_token)
-{
-    struct build b = build_start();
-
-    for (int token = 0; token < 20; token++)
-        call(&b, 1, token ? 3 : 5, 0);
-    check_repeat(&b, STEP_MODULE, 20, 0);
-}
-
-TEST(calls_that_nothing_repeats_are_steps)
-{
-    struct build b = build_start();
-
-    for (unsigned i = 0; i < 9; i++)
-        call(&b, 1, i + 1, 0);
-    check_repeat(&b, STEP_MODULE, 9, 0);
-}
-
-/* The new tokens of 8 samples: the text before is 64 tokens of each. */
-TEST(a_text_s_tokens_are_new_ones)
-{
-    struct build b = build_start();
-
-    for (int text = 0; text < 2; text++)
-        for (int token = 0; token < 5; token++) {
-            BUILD(&b, MODULE_ENTER, .module = 1);
-            BUILD(&b, BATCH, .module = 1, .samples = 8,
-                  .tokens = token ? 8 : 8 * 64, .learns = TRACE_LEARNS_NOT);
-            work(&b);
-            if (!token)
-                work(&b);
-            BUILD(&b, MODULE_LEAVE, .module = 1);
-        }
-    struct step_list list = steps_of(&b);
-    CHECK(list.rule == STEP_REPEAT);
-    CHECK_UINT(list.count, 2);
-    CHECK(list.steps[1].input.generates);
-    CHECK_UINT(list.steps[1].input.calls, 5);
-    CHECK_UINT(list.steps[1].input.tokens, 40);
-    step_list_fini(&list);
-    free(b.data);
-}
-
 TEST(without_modules_marked_ranges_are_steps)
 {
     struct build b = build_start();

@@ -187,6 +187,29 @@ static void take_phase(struct step_finder *f, uint64_t phase)
     f->phase = phase;
 }
 
+/* What backward calls again was counted. */
+static bool is_backward(const struct step_finder *f)
+{
+    return f->phase == TRACE_PHASE_BACKWARD ||
+           f->phase == TRACE_PHASE_RECOMPUTE;
+}
+
+/* A captured call of a model is one of each launch of its graph, unless a call
+ * makes the launch. */
+static void take_captured_call(struct step_finder *f,
+                               const struct trace_item *item,
+                               const struct step_carried *carried)
+{
+    uint16_t thread = item->head.thread;
+
+    if (!carried->calls || is_backward(f) ||
+        (thread < STEP_THREADS && f->calls.depth[thread]))
+        return;
+    found_begin(f, &f->by_module);
+    step_batch_repeat(&f->by_module.batch, carried->batch);
+    step_repeat_begin(&f->repeat, trace_as_graph_launch(item)->capture);
+}
+
 static void take_carried(struct step_finder *f,
                          const struct step_carried *carried)
 {
@@ -198,13 +221,6 @@ static void take_carried(struct step_finder *f,
     step_batch_repeat(&f->by_mark.batch, carried->batch);
     if (carried->count > 1)
         f->optimized = f->record + 1; /* the launch is a part of it */
-}
-
-/* What backward calls again was counted. */
-static bool is_backward(const struct step_finder *f)
-{
-    return f->phase == TRACE_PHASE_BACKWARD ||
-           f->phase == TRACE_PHASE_RECOMPUTE;
 }
 
 static void take_batch(struct step_finder *f, const struct trace_batch *batch)
@@ -307,6 +323,7 @@ void step_finder_take(struct step_finder *f, const struct trace_item *item)
 
     f->time_ns = item->head.time_ns;
     const struct step_carried carried = step_phases_take(&f->phases, item);
+    take_captured_call(f, item, &carried);
     take_carried(f, &carried);
     take_call(f, item);
     if (kind == TRACE_BATCH)
@@ -385,6 +402,19 @@ static void list_take(struct step_list *list, struct found *l,
     l->steps = NULL;
 }
 
+/* Calls of the same model of which each is given one token more than the one
+ * before generate text without a cache. */
+static void texts_find(struct found *l)
+{
+    for (size_t first = 0, i; first < l->count; first = i) {
+        for (i = first + 1; i < l->count; i++)
+            if (!step_input_grows(&l->steps[i - 1].input, &l->steps[i].input))
+                break;
+        for (size_t j = first; j < i && i - first > STEP_TEXT_GROWS; j++)
+            step_input_generate(&l->steps[j].input);
+    }
+}
+
 void step_finder_conclude(struct step_finder *f, struct step_list *list)
 {
     bool optimizers = step_counter_whole(&f->counter) > 0;
@@ -395,6 +425,7 @@ void step_finder_conclude(struct step_finder *f, struct step_list *list)
     found_end(&f->by_optimizer, f->last_work, f->last_work_ns);
     found_end(&f->by_module, f->last_work, f->last_work_ns);
     found_end(&f->by_range, f->last_work, f->last_work_ns);
+    texts_find(&f->by_module);
     if (!f->marks.open)
         found_end(&f->by_mark, f->marked, f->marked_ns);
     found_end(&f->by_mark, f->last_work, f->last_work_ns);

@@ -28,6 +28,19 @@ static bool is_next_token(const struct step_batch_module *m)
            m->tokens == m->samples;
 }
 
+/* Or, where a model keeps nothing of it, is given whole to the next call. */
+static void module_grow(struct step_batch_module *m,
+                        const struct step_batch_module *more)
+{
+    bool grows = m->learns != TRACE_LEARNS && more->calls == 1 && m->last &&
+                 more->tokens == m->last + more->samples;
+
+    m->grown += grows;
+    m->last = more->last;
+    m->generates = m->generates || is_next_token(more) ||
+                   (m->grown >= STEP_TEXT_GROWS && 2 * m->grown > m->calls);
+}
+
 static void module_add(struct step_batch *b,
                        const struct step_batch_module *more)
 {
@@ -53,7 +66,7 @@ static void module_add(struct step_batch *b,
         m->tokens += more->tokens;
     m->samples += more->samples;
     m->calls += more->calls;
-    m->generates = m->generates || is_next_token(more);
+    module_grow(m, more);
     call_raise(&m->most, &more->most);
 }
 
@@ -84,6 +97,7 @@ void step_batch_add(struct step_batch *b, const struct trace_batch *record)
                                               .learns = record->learns,
                                               .samples = record->samples,
                                               .tokens = record->tokens,
+                                              .last = record->tokens,
                                               .most = call_of(record),
                                               .calls = 1});
 }
@@ -103,16 +117,25 @@ static bool batch_learns(const struct step_batch *b)
     return false;
 }
 
+static bool batch_generates(const struct step_batch *b)
+{
+    for (unsigned i = 0; i < b->count; i++)
+        if (b->modules[i].generates)
+            return true;
+    return false;
+}
+
 struct step_input step_batch_input(const struct step_batch *b)
 {
     struct step_input input = {.module = 0};
     bool only_learning = batch_learns(b);
+    bool only_text = !only_learning && batch_generates(b);
 
     if (b->unclear)
         return input;
     for (unsigned i = 0; i < b->count; i++) {
         const struct step_batch_module *m = &b->modules[i];
-        if (only_learning && !m->learns)
+        if ((only_learning && !m->learns) || (only_text && !m->generates))
             continue;
         if (!input.module)
             input = (struct step_input){.module = m->module,
@@ -130,15 +153,42 @@ struct step_input step_batch_input(const struct step_batch *b)
     return input;
 }
 
+bool step_input_grows(const struct step_input *before,
+                      const struct step_input *more)
+{
+    return before->module && before->module == more->module &&
+           before->calls == 1 && more->calls == 1 && before->tokens &&
+           before->samples == more->samples &&
+           more->tokens == before->tokens + more->samples;
+}
+
+void step_input_generate(struct step_input *input)
+{
+    input->generates = true;
+    input->tokens = input->samples;
+}
+
+/* MORE is another module's. */
+static void add_other(struct step_input *sum, const struct step_input *more)
+{
+    if (sum->generates)
+        return;
+    if (more->generates) {
+        *sum = *more;
+        return;
+    }
+    if (more->samples * sum->calls != sum->samples * more->calls)
+        *sum = (struct step_input){.module = 0};
+    sum->tokens = 0;
+}
+
 void step_input_add(struct step_input *sum, const struct step_input *more)
 {
     if (more->module != sum->module) {
-        if (more->samples * sum->calls != sum->samples * more->calls)
-            *sum = (struct step_input){.module = 0};
-        sum->tokens = 0;
+        add_other(sum, more);
         return;
     }
-    sum->generates = sum->generates ||
+    sum->generates = sum->generates || more->generates ||
                      (more->tokens && more->tokens == more->samples);
     sum->samples += more->samples;
     sum->calls += more->calls;

@@ -10,6 +10,7 @@
 #include "common/trace/trace.h"
 
 #define STEP_BATCH_MODULES 4
+#define STEP_TEXT_GROWS    3 /* calls that grow by a token show a text */
 
 /* What a call was given. */
 struct step_call {
@@ -27,6 +28,8 @@ struct step_batch {
         uint64_t samples, tokens; /* of all calls; tokens 0: not known */
         uint32_t calls;
         bool generates; /* each call makes a token of each sample */
+        uint64_t last;  /* tokens of the last call */
+        uint32_t grown; /* calls that had a token more of each sample */
         struct step_call most; /* of all calls, each by itself */
     } modules[STEP_BATCH_MODULES];
     unsigned count;
@@ -47,11 +50,22 @@ struct step_input {
     struct step_call most; /* of all calls, each by itself */
 };
 
-/* Adds MORE, what the next call was given, to SUM, which has a call or more. */
+/* Adds MORE, what the next call was given, to SUM, which has a call or more.
+ * Beside a module that generates text, others, such as an encoder, do not
+ * count. */
 void step_input_add(struct step_input *sum, const struct step_input *more);
 
-/* Calls that record gradients count; where there are none, all do. All modules
- * must have got as many samples, otherwise nothing is known. */
+/* Whether MORE, one call, was given a token more of each sample than BEFORE,
+ * another: the text so far, where nothing of it is kept. */
+bool step_input_grows(const struct step_input *before,
+                      const struct step_input *more);
+
+/* What INPUT is, one call that was given the text so far. */
+void step_input_generate(struct step_input *input);
+
+/* Calls that record gradients count; where there are none, those of modules
+ * that generate text, or else all. All modules must have got as many samples,
+ * otherwise nothing is known. */
 struct step_input step_batch_input(const struct step_batch *b);
 
 #endif

@@ -7,6 +7,7 @@
 struct step_captured {
     uint64_t capture;
     bool forward, optimizer;
+    bool calls; /* of modules */
     struct step_batch batch;
 };
 
@@ -66,6 +67,7 @@ static struct step_carried take_launch(const struct step_phases *p,
             carry_phase(&carried, TRACE_PHASE_OTHER);
         }
         carried.batch = &c->batch;
+        carried.calls = c->calls;
         break;
     }
     return carried;
@@ -87,6 +89,10 @@ struct step_carried step_phases_take(struct step_phases *p,
         return nothing;
     case TRACE_GRAPH_LAUNCH:
         return take_launch(p, trace_as_graph_launch(item)->capture);
+    case TRACE_MODULE_ENTER:
+        if (p->capturing)
+            last_captured(p)->calls = true;
+        return nothing;
     case TRACE_BATCH:
         if (p->capturing)
             step_batch_add(&last_captured(p)->batch, trace_as_batch(item));

@@ -19,6 +19,7 @@ struct step_carried {
     uint64_t phases[3];
     unsigned count;
     const struct step_batch *batch; /* of a graph; NULL: none */
+    bool calls;                     /* modules were called */
 };
 
 /* Takes the next record of a trace, of any kind. */

@@ -49,7 +49,7 @@ static size_t repeats_from(const struct step_repeat *r, size_t length,
 
 size_t step_repeat_find(const struct step_repeat *r, size_t *first)
 {
-    size_t looks = 0;
+    size_t looks = 0, shorter = 0, shorter_from = SIZE_MAX;
 
     *first = 0;
     for (size_t length = 1; length <= r->count / 2 && length <= MOST_CALLS &&
@@ -58,9 +58,14 @@ size_t step_repeat_find(const struct step_repeat *r, size_t *first)
         size_t from = repeats_from(r, length, &looks);
         size_t most = r->count / WARM_UP_PART;
 
+        if (from < shorter_from) {
+            shorter = length;
+            shorter_from = from;
+        }
         if (r->count - from < 2 * length ||
             from > (most > length ? most : length))
             continue;
+        length = shorter_from <= from ? shorter : length;
         *first = r->count % length;
         return length;
     }

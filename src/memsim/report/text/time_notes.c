@@ -98,7 +98,8 @@ static bool is_first_alone(const struct timing *t)
 static void note_repeat(struct result *r, const struct timing *t)
 {
     const struct timing_step *s = &t->steps[t->typical];
-    uint32_t calls = s->calls ? s->calls : 1;
+    uint32_t given = s->input.calls ? s->input.calls : 1;
+    uint32_t calls = s->calls ? s->calls : given;
     char each[32], tokens[80] = "", of[160] = "outermost modules";
 
     if (!s->calls && !s->input.generates)
@@ -106,13 +107,17 @@ static void note_repeat(struct result *r, const struct timing *t)
     time_format_ns((double)timing_step_ns(t) / calls, each, sizeof each);
     if (s->input.generates)
         snprintf(tokens, sizeof tokens, ": a new token of each of %" PRIu64,
-                 s->input.samples / calls);
-    if (t->input_module && s->input.calls == calls)
+                 s->input.samples / given);
+    if (t->input_module && given == calls)
         snprintf(of, sizeof of, "%s", t->input_module);
     if (s->calls)
         result_note(r,
                     "a step is %" PRIu32 " calls of %s, which the script "
                     "repeats together; a call takes %s%s",
+                    calls, of, each, tokens);
+    else if (calls > 1)
+        result_note(r,
+                    "a step has %" PRIu32 " calls of %s; a call takes %s%s",
                     calls, of, each, tokens);
     else
         result_note(r, "a step is one call of %s%s", of, tokens);
