@@ -261,6 +261,7 @@ def another_width_and_other_links():
         equal(step_ns(f"{scratch}/d", *cluster, "--stragglers", "50%")[0], slow)
         assert "the slowest GPU takes" in " ".join(warned.split()), warned
         assert "averaged over 512 ranks, not 2" in " ".join(said.split()), said
+        assert "/s by 512 ranks, each with its own batch" in said, said
         equal(run(FSDP, 2, "-o", f"{scratch}/f")[0], 0)
         status, _, said = replay(f"{scratch}/f", "--dp", "512")
         equal(status, 125)

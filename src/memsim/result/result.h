@@ -261,6 +261,9 @@ struct result {
     bool no_steps;         /* the verdict is unknown because PyTorch's memory
                               was used, but in no step */
     bool damaged;          /* a recording is there, and cannot be read */
+    struct {
+        uint32_t ranks, recorded; /* that average gradients; 0: as recorded */
+    } wider; /* of replay --dp: there are so many more ranks, and batches */
     uint64_t batch_groups; /* groups of ranks that work on one batch each; 0:
                               it is not known which */
     bool cut_short; /* the recording of a process, or more, ends before it */

@@ -13,7 +13,9 @@ static void note_network(const struct cluster *c, const struct flow_plan *plan,
     result_note(result,
                 "--cluster %s: collectives between nodes share its network "
                 "(%s); they use it in %" PRIu32 " ways, which %" PRIu32
-                " kinds of links limit",
+                " kinds of links limit. The program's own clock has each "
+                "collective alone: a step that the script printed has no "
+                "sharing in it",
                 c->name, c->network->about, size.patterns, size.rows);
     if (size.jobs > 1)
         result_note(result,

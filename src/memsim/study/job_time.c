@@ -421,6 +421,10 @@ static void job_reshard(struct study_job *j, const struct comm_width *width)
     uint32_t wanted = j->t->timeline.data_parallel;
     double *scale = &j->timeline.price.scale[WORK_OPTIMIZER];
 
+    if (wanted) {
+        j->result->wider.ranks = wanted;
+        j->result->wider.recorded = width->ranks;
+    }
     if (!wanted || !width->shards)
         return;
     *scale = (*scale > 0 ? *scale : 1) * width->ranks / wanted;

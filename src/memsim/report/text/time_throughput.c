@@ -29,6 +29,14 @@ unsigned time_input_known(const struct timing *t)
     return input_knowledge(&t->steps[t->typical].input);
 }
 
+/* So many of COUNT ranks or batches that were recorded are there with --dp. */
+static uint64_t wider_count(const struct result *result, uint64_t count)
+{
+    return result->wider.recorded
+               ? count * result->wider.ranks / result->wider.recorded
+               : count;
+}
+
 /* Adds the ranks of RESULT up, where all whose batch counts know as much as
  * T's. */
 static void job_sum(struct throughput *t, const struct result *result)
@@ -49,8 +57,10 @@ static void job_sum(struct throughput *t, const struct result *result)
         t->samples += count * own->steps[own->typical].input.samples;
         t->tokens += count * own->steps[own->typical].input.tokens;
     }
-    t->ranks = ranks;
-    t->groups = result->batch_groups;
+    t->samples = wider_count(result, t->samples);
+    t->tokens = wider_count(result, t->tokens);
+    t->ranks = wider_count(result, ranks);
+    t->groups = wider_count(result, result->batch_groups);
 }
 
 /* Of the first rank that knows most. */
