@@ -40,6 +40,8 @@ def what_a_fused_kernel_does_has_no_note():
 def a_type_that_no_kernel_has():
     said = notes("float64", "8")
     assert NOTE in said and "to all be of dtype" in said, said
+    note = said[said.index(NOTE):].split(" note:")[0]
+    assert note.endswith("..."), note  # it is long, and ends behind a word
 
 
 @test
