@@ -4,7 +4,7 @@
 It looks, when the interpreter ends, whether it ends because of an
 OutOfMemoryError that nobody caught, and tells libmemsim.so so. When the script
 imports torch, it has marks.py, limits.py, inductor.py, reaches.py, stores.py,
-groups.py, flash.py, host.py, objects.py, world.py, launcher.py, places.py,
+groups.py, flash.py, checks.py, host.py, objects.py, world.py, launcher.py, places.py,
 sizes.py, modules.py, episodes.py, loops.py and compiled.py follow; when it imports
 safetensors, files.py. offline.py is always there, steps.py with --step-mark, scan.py
 with --scan-data. If JAX fell back to the CPU, it leaves a note. Then it makes way for
@@ -192,6 +192,7 @@ def _follow():
     _start("reaches", "how far Triton's kernels reach is not known")
     _start("stores", "what Triton's kernels store to is not known")
     _start("flash", "flash_attn needs its own extension")
+    _start("checks", "checks of values that are not computed may fail")
     if os.environ.get("MEMSIM_REAL_INIT") != "1":
         _start("host", "large host tensors are initialized")
     _tell_whose()

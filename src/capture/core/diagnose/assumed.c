@@ -42,13 +42,14 @@ bool assumed_any(void)
     return s && s->assume_count;
 }
 
-bool assumed_here(double *value)
+/* The entry that holds here, and how often it was used before; or NULL. */
+static const struct session_assume *entry_here(uint64_t *before)
 {
     static _Thread_local char stack[STACK_BYTES];
     struct session *s = memsim_session();
 
     if (!s || !s->assume_count)
-        return false;
+        return NULL;
     python_stack(stack, sizeof stack);
     for (const char *line = stack; *line;) {
         size_t length = strcspn(line, "\n");
@@ -57,13 +58,42 @@ bool assumed_here(double *value)
             entry_of(s, base, length - (size_t)(base - line));
 
         if (a) {
-            atomic_fetch_add(&a->times, 1);
-            *value = a->value;
-            return true;
+            *before = atomic_fetch_add(&a->times, 1);
+            return a;
         }
         line += length + (line[length] == '\n');
     }
-    return false;
+    return NULL;
+}
+
+bool assumed_here(double *value)
+{
+    uint64_t before;
+    const struct session_assume *a = entry_here(&before);
+
+    if (a)
+        *value = a->value;
+    return a;
+}
+
+/* How many of COUNT reads are false where SHARE of them are. */
+static uint64_t false_reads(uint64_t count, double share)
+{
+    return (uint64_t)((double)count * share + 1e-9);
+}
+
+bool assumed_flag_here(double *value)
+{
+    uint64_t before;
+    const struct session_assume *a = entry_here(&before);
+
+    if (!a)
+        return false;
+    *value = a->value;
+    if (a->value > 0 && a->value < 1)
+        *value = false_reads(before + 1, 1 - a->value) ==
+                 false_reads(before, 1 - a->value);
+    return true;
 }
 
 double assumed_fraction(void)
@@ -117,7 +147,8 @@ bool assumed_flag(bool flag)
         return flag;
     memsim_note("%s read the same flag %u times in a row, which follows from "
                 "values that memsim does not compute: it then got the other "
-                "answer, so that a loop that waits for it ends",
-                where, ASSUMED_READS);
+                "answer, so that a loop ends; --assume %s=0.9 gives each nine "
+                "rounds",
+                where, ASSUMED_READS, where);
     return !flag;
 }

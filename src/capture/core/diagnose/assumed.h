@@ -12,6 +12,11 @@
  * for the interpreter's lock. */
 bool assumed_here(double *value);
 
+/* The same for a flag that is read: 1 or 0. A number between them is the share
+ * of the line's reads that are true, and the false ones come last: 0.9 is a
+ * loop of nine rounds. */
+bool assumed_flag_here(double *value);
+
 /* Whether it says anything of any line. */
 bool assumed_any(void);
 

@@ -104,13 +104,14 @@ static void value_fill(char *to, uint64_t source, uint64_t bytes,
             number_store(type, to + i, value);
 }
 
-/* A single flag that follows from unknown values may be one that a loop waits
- * for. */
+/* A single flag that follows from unknown values may be one that a check asks
+ * for, which finds nothing wrong, or that a loop waits for. */
 static void flag_read(uint64_t destination)
 {
     unsigned char *flag = (unsigned char *)destination;
+    int wanted = python_check();
 
-    *flag = assumed_flag(*flag & 1);
+    *flag = wanted >= 0 ? (unsigned char)wanted : assumed_flag(*flag & 1);
 }
 
 static void known_read(uint64_t destination, uint64_t source, uint64_t bytes)
@@ -143,7 +144,8 @@ void host_read(uint64_t destination, uint64_t source, uint64_t bytes,
         if (bytes <= SERIES_BYTES && !saves)
             python_line(slot->unknown_where, sizeof slot->unknown_where);
     }
-    if (type != NUMBER_NONE && bytes <= SERIES_BYTES && assumed_here(&value)) {
+    if (type != NUMBER_NONE && bytes <= SERIES_BYTES &&
+        (type == NUMBER_BOOL ? assumed_flag_here : assumed_here)(&value)) {
         memsim_values_copy(destination, source, bytes);
         value_fill((char *)destination, source, bytes, type, value);
         return;

@@ -178,12 +178,18 @@ static void stack_write(char *text, size_t size)
         python.drop(frame);
 }
 
+/* Whether this thread is one of Python's, and may ask it. */
+static bool may_ask(void)
+{
+    return !core_locks_held && python_find() && python.is_initialized() &&
+           !python.is_finalizing() && python.thread();
+}
+
 static void at_interpreter(void (*write)(char *, size_t), char *text,
                            size_t size)
 {
     text[0] = '\0';
-    if (core_locks_held || !python_find() || !python.is_initialized() ||
-        python.is_finalizing() || !python.thread())
+    if (!may_ask())
         return;
     int state = python.ensure();
     write(text, size);
@@ -198,6 +204,18 @@ void python_line(char *text, size_t size)
 void python_stack(char *text, size_t size)
 {
     at_interpreter(stack_write, text, size);
+}
+
+static int (*check_ask)(void); /* py/checks.py's */
+
+void memsim_check_follow(int (*ask)(void))
+{
+    check_ask = ask;
+}
+
+int python_check(void)
+{
+    return check_ask && may_ask() ? check_ask() : -1;
 }
 
 /* Functions that copy tensors to the host in order to write a file. */
