@@ -250,11 +250,13 @@ const struct kernel_row kernel_rows_norm[] = {
     /* Loss.cu: a target and a value of each row */
     {.base = "nll_loss_forward_reduce_cuda_kernel_2d",
      .family = WORK_INDEX,
+     .rate = WORK_RATE_LOSS,
      .host = KERNEL_HOST_LOSS_2D,
      .words = "nll_loss forward",
      .form = {ELEMENTS(0), .columns = WORK_ONE, .read = 1, .row_read = INDEX}},
     {.base = "nll_loss_backward_reduce_cuda_kernel_2d",
      .family = WORK_INDEX,
+     .rate = WORK_RATE_LOSS_DATA,
      .words = "nll_loss backward",
      .form = {ELEMENTS(0), .columns = WORK_ONE, .written = 1,
               .row_read = INDEX}},

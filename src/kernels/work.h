@@ -96,6 +96,7 @@ enum work_sort {
                             X(SERIAL_ROWS) X(SORT_PASS) X(SORT_SMALL) X(SCAN)  \
                                 X(BOXES) X(BOX_PAIRS) X(ALIGN) X(ALIGN_DATA)   \
                                     X(WEIGHT_NORM) X(WEIGHT_NORM_DATA) X(ONE)  \
+                                        X(LOSS) X(LOSS_DATA)                   \
                                         X(GELU) X(GELU_DATA) X(GELU_TANH)      \
                                             X(GELU_TANH_DATA) X(NORMAL_NUMBERS)
 

@@ -448,6 +448,32 @@ static enum cost_basis basis_of(const char *name, const struct work *work)
 
 /* The A100 40GB's 22 norms are off by a factor of 4 either way, its 22 softmax
  * by 2; the PCIe card, as alike as can be, has trees of both. */
+/* An L4's power limit holds its clock below half of its boost: its rates are
+ * its own. */
+TEST(a_share_of_the_peak_under_a_power_limit_is_not_lent)
+{
+    struct gpu own = load_gpu("l4"), other = load_gpu("rtx-4070-ti-super");
+    struct work work = product(8192, 8192, 8192);
+    struct cost_answer answer;
+    struct cost_gpu limits;
+    struct err err = {""};
+
+    struct cost_image *image = cost_fit_load(&own, NULL, &err);
+    CHECK(image);
+    cost_gpu_set(&own, &limits);
+    cost_price(image, &limits, &work, &answer);
+    free(image);
+    CHECK(answer.basis == COST_FITTED);
+    CHECK(answer.ns > 80000000 && answer.ns < 110000000); /* 103 ms */
+
+    image = cost_fit_load(&other, NULL, &err);
+    CHECK(image);
+    cost_gpu_set(&other, &limits);
+    cost_price(image, &limits, &work, &answer);
+    free(image);
+    CHECK(answer.basis == COST_ROOFLINE);
+}
+
 TEST(a_loose_roofline_comes_after_the_neighbours_models)
 {
     struct work work = {.family = WORK_NORM_FORWARD,

@@ -242,6 +242,73 @@ TEST(convolutions_take_what_an_h200_took)
     CHECK_NEAR(us("h200", &work), 180, 0.3);
 }
 
+/* Few pixels: a small tile goes over all channels, and transposes have floors;
+ * filters of many channels are transposed, too. */
+TEST(small_convolutions_take_what_an_h200_took)
+{
+    struct work work = convolution(WORK_CONVOLUTION_FORWARD, WORK_TF32,
+                                   WORK_NCHW, 4, 256, 15, 256, 3); /* 13 x 17 */
+
+    CHECK_NEAR(us("h200", &work), 21.0, 0.15);
+    work = convolution(WORK_CONVOLUTION_FORWARD, WORK_TF32, WORK_NCHW, 64, 512,
+                       7, 512, 3);
+    CHECK_NEAR(us("h200", &work), 74.3, 0.1);
+    work = convolution(WORK_CONVOLUTION_FORWARD, WORK_TF32, WORK_NCHW, 4, 256,
+                       58, 12, 1); /* 50 x 68 */
+    CHECK_NEAR(us("h200", &work), 7.1, 0.25);
+}
+
+/* An H100 has six times of TF32 convolutions, of which a roofline errs more
+ * than the rule does: ScalingIntelligence/KernelBench, level 1. */
+TEST(a_rule_goes_before_a_fit_that_errs_more)
+{
+    struct work work = convolution(WORK_CONVOLUTION_FORWARD, WORK_TF32,
+                                   WORK_NCHW, 16, 64, 1024, 128, 1);
+
+    CHECK_NEAR(us("h100", &work), 4660, 0.05);
+    CHECK(price("h100", &work).basis == COST_BORROWED);
+}
+
+/* Three channels of 1 x 1 are a product, not padded pixel by pixel. */
+TEST(products_of_three_channels_take_their_bytes)
+{
+    struct work work = convolution(WORK_CONVOLUTION_FORWARD, WORK_TF32,
+                                   WORK_NCHW, 10, 3, 224, 64, 1);
+    double bytes = work.read_bytes + work.written_bytes;
+
+    CHECK(us("h100", &work) < 1.5e-3 * bytes / 3350);
+}
+
+/* PyTorch's own kernel, the same times: 3 x 3 of 128 channels, 256 x 512. */
+TEST(depthwise_in_32_bits_finds_places_and_loads)
+{
+    struct work work = convolution(WORK_CONVOLUTION_FORWARD, WORK_TF32,
+                                   WORK_NCHW, 64, 128, 360, 128, 3);
+
+    work.type = WORK_FP32;
+    work.convolution.groups = 128;
+    work.flops /= 128;
+    work.elements = 64ul * 128 * 254 * 510;
+    CHECK_NEAR(us("h100", &work), 10100, 0.05);
+    work.elements = 32ul * 128 * 126 * 250;
+    work.convolution.s = 7;
+    CHECK_NEAR(us("h100", &work), 2270, 0.05);
+}
+
+/* A block for all rows: 16 turns of 256 threads. */
+TEST(losses_take_turns)
+{
+    struct work work =
+        kernel(WORK_INDEX, WORK_RATE_LOSS, 4096, 49152, 1, 256);
+
+    CHECK_NEAR(us("h200", &work), 18.6, 0.05);
+    work.rate = WORK_RATE_LOSS_DATA;
+    CHECK_NEAR(us("h200", &work), 9.9, 0.1);
+    work.elements = 64;
+    work.threads = 32;
+    CHECK_NEAR(us("h200", &work), 1.7, 0.3);
+}
+
 /* The first layer of a ResNet: 7 x 7, stride 2. */
 TEST(three_channels_are_padded)
 {

@@ -8,16 +8,19 @@
 
 /* cuDNN's kernels want the channels last. In NCHW it transposes what it reads
  * and writes by three kernels, but for filters of 1 x 1, which are products as
- * they are. Of the memory's rate, and what the kernels take at least. */
+ * they are. Of the memory's rate, and what a kernel takes at least. A filter is
+ * transposed in few, long columns: elements a cycle of a multiprocessor. */
 #define TRANSPOSE_HALF     0.47
 #define TRANSPOSE_TF32     0.74
-#define TRANSPOSE_FLOOR_NS 8000.0
+#define TRANSPOSE_FLOOR_NS 1800.0
+#define TRANSPOSE_FILTER   0.62
 
 /* Fewer output channels than this are a part of a tile. */
 #define TILE 128.0
 
-/* A tile goes over its filter and channels in order. */
-#define DEPTH_NS 6.0
+/* A tile goes over its filter and channels in order. Where there are too few
+ * tiles, cuDNN has smaller ones, or divides the channels. */
+#define DEPTH_NS 2.2
 
 struct line {
     float floor_ns;
@@ -26,13 +29,13 @@ struct line {
 };
 
 static const struct line dense[] = {
-    {8000, 0.80F, 0.80F, 0.80F}, /* forward */
+    {6000, 0.80F, 0.80F, 0.80F}, /* forward */
     {4000, 0.70F, 0.70F, 0.80F}, /* gradient of the input */
     {6000, 0.60F, 0.35F, 0.70F}, /* of the filter */
 };
 /* In TF32 a filter of 1 x 1 in NCHW is a product whose operands lie across. */
 static const struct line across[] = {
-    {8000, 0.80F, 0.36F, 0.80F},
+    {5000, 0.80F, 0.36F, 0.80F},
     {4000, 0.70F, 0.28F, 0.75F},
     {6000, 0.60F, 0.22F, 0.70F},
 };
@@ -47,6 +50,14 @@ static const struct line few[] = {
     {8000, 0.106F, 0.11F, 0.5F},
     {8000, 0.170F, 0.155F, 0.5F},
 };
+
+/* PyTorch's own depthwise kernel, whose threads find their place by divisions
+ * and then load an element and a weight for each tap, 32 loads a cycle. Squares
+ * of 1, 3 and 5 are unrolled. From four times of an H100, of 3 x 3, 3 x 1 and
+ * 3 x 7 (KernelBench, level 1): cycles of a multiprocessor for an element. */
+static const struct {
+    double place, tap;
+} own_depthwise[] = {{2.72, 0.09}, {1.93, 0.0625}}; /* else; unrolled */
 
 /* cuDNN's depthwise kernels of 16 bits, channels last, as shares of the fp32
  * peak: 7 x 7 at 14 to 56 pixels. */
@@ -113,6 +124,11 @@ static double memory_ns(const struct cost_gpu *gpu, double bytes, double share)
     return bytes / (share * fmax(gpu->memory_gbps, 1));
 }
 
+static double clocks_of(const struct cost_gpu *gpu)
+{
+    return fmax(1e-3 * gpu->clock_mhz * gpu->sm_count, 1);
+}
+
 static double transpose_ns(const struct cost_gpu *gpu, const struct work *work,
                            double bytes)
 {
@@ -132,7 +148,8 @@ static double line_ns(const struct cost_gpu *gpu, const struct work *work,
 
 static bool is_product(const struct work_convolution *c)
 {
-    return c->r * c->s == 1 && c->stride_h == 1 && c->stride_w == 1;
+    return c->layout == WORK_NCHW && c->r * c->s == 1 && c->stride_h == 1 &&
+           c->stride_w == 1;
 }
 
 static double tile_fill(double extent)
@@ -140,21 +157,33 @@ static double tile_fill(double extent)
     return extent / (TILE * ceil(extent / TILE));
 }
 
-static double dense_ns(const struct cost_gpu *gpu, const struct work *work)
+/* Three kernels; a filter of one tap is the same both ways. */
+static double transposes_ns(const struct cost_gpu *gpu, const struct work *work)
 {
     const struct work_convolution *c = &work->convolution;
     const struct tensors t = tensors_of(work);
+    double filter =
+        c->r * c->s == 1 ? 0 : t.filter / fmax(work->element_bytes, 1);
+
+    return TRANSPOSE_FLOOR_NS * (filter > 0 ? 3 : 2) +
+           transpose_ns(gpu, work, 2 * (t.in + t.out)) +
+           filter / (TRANSPOSE_FILTER * clocks_of(gpu));
+}
+
+static double dense_ns(const struct cost_gpu *gpu, const struct work *work)
+{
+    const struct work_convolution *c = &work->convolution;
     bool data = work->family == WORK_CONVOLUTION_DGRAD;
     bool filter = work->family == WORK_CONVOLUTION_WGRAD;
     double fill = tile_fill((double)(data ? c->c : c->k));
     double depth =
         filter ? 0 : DEPTH_NS * (double)((data ? c->k : c->c) * c->r * c->s);
-    bool product = c->layout == WORK_NCHW && is_product(c);
+    bool product = is_product(c);
     const struct line *line = &(product ? across : dense)[pass_of(work)];
     double ns = fmax(line_ns(gpu, work, line, work->flops / sqrt(fill)), depth);
 
     if (c->layout == WORK_NCHW && !product)
-        ns += TRANSPOSE_FLOOR_NS + transpose_ns(gpu, work, 2 * (t.in + t.out));
+        ns += transposes_ns(gpu, work);
     return ns + line->floor_ns;
 }
 
@@ -183,6 +212,29 @@ static double depthwise_ns(const struct cost_gpu *gpu, const struct work *work)
     return line->floor_ns +
            fmax(work->flops / (line->half * peak_rate(gpu, WORK_FP32)),
                 memory_ns(gpu, bytes, line->memory));
+}
+
+/* PyTorch's own kernel: cuDNN's have no fp32 without TF32. */
+static bool is_own_depthwise(const struct work *work)
+{
+    const struct work_convolution *c = &work->convolution;
+
+    return work->family == WORK_CONVOLUTION_FORWARD && work_variant(work) &&
+           work->type == WORK_FP32 && c->layout == WORK_NCHW;
+}
+
+static double own_depthwise_ns(const struct cost_gpu *gpu,
+                               const struct work *work)
+{
+    const struct work_convolution *c = &work->convolution;
+    bool unrolled = c->r == c->s && (c->r == 1 || c->r == 3 || c->r == 5);
+    double bytes = work->read_bytes + work->written_bytes;
+    double cycles = own_depthwise[unrolled].place +
+                    own_depthwise[unrolled].tap * (double)(c->r * c->s);
+
+    return depthwise[0].floor_ns +
+           fmax((double)work->elements * cycles / clocks_of(gpu),
+                memory_ns(gpu, bytes, dense[0].memory));
 }
 
 static double grouped_ns(const struct cost_gpu *gpu, const struct work *work)
@@ -217,7 +269,9 @@ static bool is_known(const struct cost_gpu *gpu, const struct work *work)
     return cost_is_data_center(gpu) &&
            work->family >= WORK_CONVOLUTION_FORWARD &&
            work->family <= WORK_CONVOLUTION_WGRAD &&
-           (is_half(work) || work->type == WORK_TF32) && work->convolution.c;
+           (is_half(work) || work->type == WORK_TF32 ||
+            is_own_depthwise(work)) &&
+           work->convolution.c;
 }
 
 int cost_convolution_time(const struct cost_gpu *gpu, const struct work *work,
@@ -227,7 +281,9 @@ int cost_convolution_time(const struct cost_gpu *gpu, const struct work *work,
 
     if (!is_known(gpu, work))
         return -1;
-    if (work_variant(work)) {
+    if (is_own_depthwise(work)) {
+        time_set(time, own_depthwise_ns(gpu, work), DEPTHWISE_BAND);
+    } else if (work_variant(work)) {
         if (c->layout != WORK_NHWC || !is_half(work))
             return -1;
         time_set(time, depthwise_ns(gpu, work), DEPTHWISE_BAND);
@@ -235,7 +291,7 @@ int cost_convolution_time(const struct cost_gpu *gpu, const struct work *work,
         if (!is_row(c) || !is_half(work))
             return -1;
         time_set(time, grouped_ns(gpu, work), GROUP_BAND);
-    } else if (c->c < COST_FEW_CHANNELS) {
+    } else if (c->c < COST_FEW_CHANNELS && !is_product(c)) {
         time_set(time, few_ns(gpu, work), FEW_BAND);
     } else {
         time_set(time, dense_ns(gpu, work), DENSE_BAND);

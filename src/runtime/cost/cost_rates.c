@@ -86,6 +86,10 @@ static const struct rate rates[WORK_RATES] = {
     [WORK_RATE_WEIGHT_NORM] = {1100, 0.8F, 0, 10.4F, 0, 0, 0, 0, 0, 1.3F},
     [WORK_RATE_WEIGHT_NORM_DATA] = {1100, 0.8F, 0, 14.7F, 0, 0, 0, 0, 0, 1.3F},
     [WORK_RATE_ONE] = {1000, 0.5F, 0, 0, 0, 0, 0, 0, 0, 1.5F},
+    /* one block for all rows, whose threads fetch a target and then a value of
+     * it, row by row: 8 to 32768 rows of 91 to 256000 columns */
+    [WORK_RATE_LOSS] = {1000, 0.5F, 0, 0, 0, 0, 0, 1, 1100, 1.4F},
+    [WORK_RATE_LOSS_DATA] = {1000, 0.5F, 0, 0, 0, 0, 0, 1, 590, 1.4F},
     /* No share of the memory's rate: the family's models know the bytes, and
      * these what the arithmetic takes at least. 1 to 103 million elements in
      * 16 bits, of which the memory could move 1.4 times as many. */
