@@ -254,7 +254,7 @@ TEST(a_depthwise_convolution_has_no_tensor_cores)
 {
     struct cost_gpu gpu = h100();
     struct work half = convolution(256, 256, WORK_FP16);
-    struct work single = convolution(256, 256, WORK_FP32);
+    struct work single = convolution(256, 256, WORK_TF32);
     struct work grouped = convolution(256, 32, WORK_FP16);
     struct cost_answer a, b;
 

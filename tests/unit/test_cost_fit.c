@@ -383,7 +383,7 @@ TEST(what_is_wrong_with_a_row_is_said)
 
 TEST(the_shipped_fits_price_their_gpu_and_lend_to_others)
 {
-    static const char *const names[] = {"h100-sxm-80gb", "rtx-5090", "l4"};
+    static const char *const names[] = {"h100-sxm-80gb", "rtx-5090", "a10"};
     struct work work = product(4096, 4096, 4096);
 
     work.type = WORK_BF16;
