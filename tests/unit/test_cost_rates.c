@@ -154,6 +154,40 @@ TEST(sums_wait_for_their_last_block)
     CHECK_NEAR(sum_us(3211264, 1, 64, 512, 0), 21.4, 0.2);
 }
 
+/* The last block's threads read one each, where rows are contiguous. */
+TEST(partial_sums_of_contiguous_rows_are_read_together)
+{
+    struct work work = kernel(WORK_REDUCE, WORK_RATE_SUM_INNER, 1572864,
+                              6291456, 192, 512);
+
+    work.rows.stride = 1;
+    work.rows.partials = 192;
+    double many = us("h200", &work);
+    work.rows.partials = 2;
+    CHECK_NEAR(us("h200", &work), many, 1e-9);
+    work.rows.stride = 1024;
+    double two = us("h200", &work);
+    work.rows.partials = 192;
+    CHECK(us("h200", &work) > two + 40);
+}
+
+/* Six jobs of an H200: a kernel of two blocks, and one of 28 MB in the cache
+ * (gemma2's casts), and of 113 MB, which are not. */
+TEST(contiguous_kernels_start_in_a_microsecond)
+{
+    struct work work =
+        kernel(WORK_ELEMENTWISE, WORK_RATE_NONE, 2048, 24576, 2, 128);
+
+    CHECK_NEAR(us("h200", &work), 1.0, 0.25);
+    CHECK_NEAR(us("h100", &work), 1.0, 0.25);
+    work.elements = 4718592;
+    work.read_bytes = 28311552;
+    CHECK_NEAR(us("h200", &work), 5.8, 0.15);
+    work.elements = 18874368;
+    work.read_bytes = 113246208;
+    CHECK_NEAR(us("h200", &work), 26, 0.1);
+}
+
 /* In 32 bits the memory bounds the same arithmetic. */
 TEST(bytes_bound_what_has_more_of_them)
 {

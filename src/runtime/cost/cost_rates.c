@@ -102,9 +102,21 @@ static const struct rate rates[WORK_RATES] = {
 /* clang-format on */
 
 /* The last block of those that share an output has to wait for all, and then
- * for each thing that it reads. */
+ * for each thing that it reads: all its threads together where elements of a
+ * row are contiguous (Reduce.cuh, global_reduce). */
 #define JOIN_NS    4000.0
 #define PARTIAL_NS 225.0
+
+static double join_ns(const struct work *work)
+{
+    double partials = (double)work->rows.partials;
+
+    if (!(partials > 0))
+        return 0;
+    if (work->rows.stride == 1)
+        partials = ceil(partials / fmax(work->threads, 1));
+    return JOIN_NS + PARTIAL_NS * partials;
+}
 
 /* The estimates of convolutions on GeForce GPUs, which are from whole steps,
  * rest on their family's norms. */
@@ -208,8 +220,8 @@ int cost_rate_time(const struct cost_gpu *gpu, const struct work *work,
     double ns = fmax(bytes_ns(gpu, rate, work, held),
                      at_clock(gpu, waves_ns(rate, work, waves)));
     ns = rate->floor_ns + fmax(ns, rows_ns(gpu, rate, work, waves));
-    if (has_rows(work) && work->rows.partials)
-        ns += at_clock(gpu, JOIN_NS + PARTIAL_NS * (double)work->rows.partials);
+    if (has_rows(work))
+        ns += at_clock(gpu, join_ns(work));
     *time = (struct cost_time){ns, 1 / rate->band, rate->band};
     return 0;
 }
