@@ -66,7 +66,7 @@ def the_fit_finds_the_prices_again():
         # tiles (cuDNN's attention), are not such; trees learn of them what these
         # tables show. Percent, at most.
         most = {"sort blocks": 0.5, "sort select": 0.5, "optimizer": 3,
-                "elementwise": 5, "softmax_backward": 8,
+                "elementwise": 8, "softmax_backward": 8,
                 "softmax_forward": 11, "attention_backward": 14,
                 "norm_backward": 15, "attention_forward": 18,
                 "sort passes": 18, "gemm": 20, "norm_forward": 20,
@@ -81,6 +81,9 @@ def the_fit_finds_the_prices_again():
             used = model["errors"][model["model"] + "_percent"]
             assert used < most[family], (family, model["types"],
                                          model["errors"])
+            # but for gelu's and normal numbers' floors, which are their own
+            if family == "elementwise":
+                assert model["errors"]["median_percent"] < 0.1, model["errors"]
             seen.add(family)
         equal(seen, set(most))
 

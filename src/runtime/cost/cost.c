@@ -46,11 +46,34 @@ static int line_price(const void *state, const struct cost_gpu *gpu,
     return 0;
 }
 
+/* How much shorter contiguous kernels of Hopper are, whose inputs the kernel
+ * before has left in the L2 cache, than the times that its fit is of: those
+ * have a clock of 1 us, and none is below 2. Six jobs of an H200 have 1.0 to
+ * 1.2 us below 0.1 MB, and 0.6 to 1.5 less than the fit up to 40 MB. */
+#define STEP_NS  800.0
+#define LEAST_NS 1900.0 /* a finer clock's fit begins below it */
+#define START_NS 2450.0 /* of the fit: where bytes begin to count */
+
+/* S without the clock's step, up to its last segment. */
+static void segments_refine(struct cost_segments *s)
+{
+    double start = log(START_NS), y1 = log(exp(s->y1) - STEP_NS);
+
+    if (s->y1 > start)
+        s->b1 *= (y1 - log(START_NS - STEP_NS)) / (s->y1 - start);
+    s->least = log(exp(s->least) - STEP_NS);
+    s->y1 = y1;
+}
+
 static int segments_price(const void *state, const struct cost_gpu *gpu,
                           const struct work *work, double *ns)
 {
-    (void)gpu;
-    *ns = cost_segments_ns(state, work->read_bytes + work->written_bytes);
+    struct cost_segments s = *(const struct cost_segments *)state;
+
+    if (work->family == WORK_ELEMENTWISE && gpu->capability == 90 &&
+        exp(s.least) > LEAST_NS)
+        segments_refine(&s);
+    *ns = cost_segments_ns(&s, work->read_bytes + work->written_bytes);
     return 0;
 }
 
@@ -82,29 +105,6 @@ static double narrow_loads(const struct cost_gpu *gpu, const struct work *work)
         work->load_bytes >= 16)
         return 1;
     return gpu->capability >= 90 ? 1.10 : 1.045;
-}
-
-/* How much shorter contiguous kernels of Hopper are, whose inputs the kernel
- * before has left in the L2 cache, than the times that its fit is of: those
- * have a clock of 1 us, and none is below 2. Six jobs of an H200 have 1.0 to
- * 1.2 us below 0.1 MB, and 0.6 to 1.5 less than the fit up to 40 MB. */
-#define STEP_NS  800.0
-#define LEAST_NS 1900.0 /* a finer clock's fit begins below it */
-
-static double clock_step_ns(const struct cost_image *image,
-                            const struct cost_model *m,
-                            const struct cost_gpu *gpu, const struct work *work)
-{
-    double bytes = work->read_bytes + work->written_bytes;
-
-    if (work->family != WORK_ELEMENTWISE || gpu->capability != 90 ||
-        m->kind != COST_SEGMENTS)
-        return 0;
-    const void *state = (const char *)image + m->at;
-    const struct cost_segments *s = state;
-    if (exp(s->least) < LEAST_NS)
-        return 0;
-    return STEP_NS * fmin(fmax(2 - bytes / fmax(gpu->l2_bytes, 1), 0), 1);
 }
 
 /* A price and its band, as factors of it. */
@@ -154,7 +154,6 @@ static int price_model(const struct cost_image *image,
                       : model_price(image, m, gpu, work, &b.ns))
         return -1;
     b.ns *= narrow_loads(gpu, work);
-    b.ns -= clock_step_ns(image, m, gpu, work);
     *answer = (struct cost_answer){
         .ns = whole_ns(b.ns),
         .low_ns = whole_ns(b.ns * b.low),
