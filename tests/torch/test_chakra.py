@@ -10,7 +10,7 @@ import tempfile
 
 from harness import MEMSIM, equal, main, test
 
-COLL, SEND, RECV = 7, 5, 6  # NodeType
+COMP, COLL, SEND, RECV = 4, 7, 5, 6  # NodeType
 
 # Rows and columns of a grid of two by two, messages both ways along a column,
 # and one message alone.
@@ -22,9 +22,12 @@ dist.init_process_group("nccl")
 row = [dist.new_group([0, 1]), dist.new_group([2, 3])][rank // 2]
 column = [dist.new_group([0, 2]), dist.new_group([1, 3])][rank % 2]
 x = torch.ones(1 << 20, device="cuda")
+parts, host = torch.empty(2 << 20, device="cuda"), torch.ones(1 << 20)
 for step in range(3):
     dist.all_reduce(x, group=row)
     dist.all_reduce(x, group=column)
+    dist.all_gather_into_tensor(parts, x, group=row)
+    x.copy_(host)
     for op in dist.batch_isend_irecv([
             dist.P2POp(dist.isend, x, (rank + 2) % 4),
             dist.P2POp(dist.irecv, torch.empty_like(x), (rank + 2) % 4)]):
@@ -107,7 +110,10 @@ def a_simulator_learns_groups_and_both_ends_of_messages():
             assert n["id"] not in seen and seen.issuperset(n["needs"]), n
             seen.add(n["id"])
             told = n["attributes"]
+            # Each gives 4 MiB, also to the gather. A copy is computing.
+            assert n["type"] in (COMP, COLL, SEND, RECV), n
             if n["type"] == COLL:
+                equal(told["comm_size"], 4 << 20)
                 used.add(tuple(groups[told["pg_name"]]))
             if n["type"] in (SEND, RECV):
                 equal(told["comm_dst" if n["type"] == RECV else "comm_src"],

@@ -114,6 +114,17 @@ for step in range(1, 4):
 dist.destroy_process_group()
 """
 
+# Threads as those that watch PyTorch's collectives: each rank takes about 1% of a
+# processor while it waits.
+WATCHED = """
+import os, select, threading
+def watch(pipe=os.pipe()[0]):
+    while True:
+        select.select([pipe], [], [], 0.02)
+        sum(range(8000))
+threading.Thread(target=watch, daemon=True).start()
+"""
+
 # Groups within nodes of two and groups across them take turns, with messages.
 GROUPS = """
 import os, time, torch, torch.distributed as dist
@@ -334,6 +345,14 @@ def skewed_routing_is_in_the_clock():
 def a_rank_that_waits_on_the_host_ends_no_clock():
     seen, _ = run(HOST_WAIT, "--ranks", "all", "--host-speed", "0")
     equal({rank: len(took) for rank, took in seen.items()}, {0: 3, 1: 3})
+
+
+@test
+def eight_ranks_that_wait_and_are_watched_end_no_clock():
+    seen, _ = run(WATCHED + HOST_WAIT, "--ranks", "all", "--host-speed", "0",
+                  ranks=8)
+    equal({rank: len(took) for rank, took in seen.items()},
+          {rank: 3 for rank in range(8)})
 
 
 @test

@@ -22,11 +22,13 @@
 #define VAIN_LOOKS 2
 #define VAIN_NS    2000000 /* between looks at those, at first */
 
-/* When the other programs of the run have used less than BUSY_PERCENT of the
- * processor for IDLE_MS, who is missing is not waited for any longer. */
+/* When each of the other programs of the run has used less than BUSY_PERCENT of
+ * a processor for IDLE_MS, who is missing is not waited for any longer: threads
+ * of PyTorch that watch take half a percent. */
 #define BUSY_PERCENT 2
 #define BUSY_MS      30 /* what a look at them may find */
 #define IDLE_MS      2000
+#define LOOK_MS      1000 /* who has not looked for so long begins anew */
 
 static _Atomic uint32_t unwanted;
 _Atomic uint32_t *meeting_wanted = &unwanted;
@@ -471,8 +473,6 @@ static bool all_wait(void)
 
 /* How this process waits. */
 struct patience {
-    uint64_t since_ms, busy_ms;
-    bool looked;
     bool stands; /* all others sleep or lack values, since these numbers: */
     uint32_t news[MEETING_SEATS], vain[MEETING_SEATS];
 };
@@ -538,17 +538,20 @@ static uint64_t now_ms(void)
 }
 
 /* Whether the other programs have done nothing for IDLE_MS. */
-static bool is_idle(struct patience *p)
+static bool is_idle(void)
 {
-    uint64_t busy = memsim_peers_busy_ms(), now = now_ms();
+    static struct peers_note note;
+    static uint64_t since_ms, looked_ms;
+    uint64_t now = now_ms();
 
-    if (!p->looked || busy > p->busy_ms + BUSY_MS +
-                                 (now - p->since_ms) * BUSY_PERCENT / 100) {
-        p->busy_ms = busy;
-        p->since_ms = now;
+    if (now > looked_ms + LOOK_MS ||
+        peers_busiest_ms(&note) >
+            BUSY_MS + (now - since_ms) * BUSY_PERCENT / 100) {
+        peers_note(&note);
+        since_ms = now;
     }
-    p->looked = true;
-    return now - p->since_ms >= IDLE_MS;
+    looked_ms = now;
+    return now - since_ms >= IDLE_MS;
 }
 
 static void all_forsake(const struct meeting_point *points, uint32_t count)
@@ -573,15 +576,14 @@ static bool seat_sleep(uint32_t news, long ns)
 
 /* One that has waited in vain for a while looks whether that has a point. The
  * lock is held, and given back meanwhile. */
-static void doubt_points(const struct meeting_point *points, uint32_t count,
-                         struct patience *p)
+static void doubt_points(const struct meeting_point *points, uint32_t count)
 {
     if (gone_forsake(points, count, true))
         return;
     bool hopeless = all_wait();
     if (!hopeless) {
         file_unlock();
-        hopeless = is_idle(p);
+        hopeless = is_idle();
         file_lock();
     }
     if (hopeless && !any_complete(points, count))
@@ -608,7 +610,7 @@ static long seat_wait(const struct meeting_point *points, uint32_t count,
 uint64_t memsim_meeting_look(const struct meeting_point *points,
                              uint32_t count, uint64_t until_ns, bool patient)
 {
-    struct patience p = {.looked = false};
+    struct patience p = {.stands = false};
     uint64_t least_ns = 0;
     long waited_ns = 0;
 
@@ -627,7 +629,7 @@ uint64_t memsim_meeting_look(const struct meeting_point *points,
         others_want(points, count);
         first_wake();
         if (waited_ns >= SLEEP_NS)
-            doubt_points(points, count, &p);
+            doubt_points(points, count);
         else
             gone_forsake(points, count, false);
         if (until_ns != MEETING_NEVER && is_first(&p)) {

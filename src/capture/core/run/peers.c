@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "capture/core/run/process.h"
+#include "common/base/clamp.h"
 #include "common/base/text_begins.h"
 
 #define ANCESTORS_MAX 64
@@ -168,6 +169,26 @@ uint32_t memsim_peers_count(void)
     for (int i = 0; s && i < SESSION_LOADED; i++)
         count += peer_at(s, i, &ticks);
     return count;
+}
+
+void peers_note(struct peers_note *note)
+{
+    struct session *s = memsim_session();
+
+    for (int i = 0; s && i < SESSION_LOADED; i++)
+        if (!peer_at(s, i, &note->ticks[i]))
+            note->ticks[i] = 0;
+}
+
+uint64_t peers_busiest_ms(const struct peers_note *note)
+{
+    struct session *s = memsim_session();
+    uint64_t most = 0, ticks;
+
+    for (int i = 0; s && i < SESSION_LOADED; i++)
+        if (peer_at(s, i, &ticks))
+            most = most_u64(most, minus_or_zero(ticks, note->ticks[i]));
+    return most * 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
 uint64_t memsim_peers_busy_ms(void)

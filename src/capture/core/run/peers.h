@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "capture/core/base/core.h"
+#include "common/trace/session.h"
 
 /* How many other programs may be ranks. They are no ancestors of this one, as a
  * launcher is, unless they use a GPU; and no descendants. */
@@ -15,6 +16,16 @@ CORE_API uint32_t memsim_peers_count(void);
 
 /* Processor time that all of them took so far, in milliseconds. */
 CORE_API uint64_t memsim_peers_busy_ms(void);
+
+/* Processor time that each of them had taken when this was noted, by place. */
+struct peers_note {
+    uint64_t ticks[SESSION_LOADED];
+};
+
+void peers_note(struct peers_note *note);
+
+/* What the busiest of them took since NOTE, in milliseconds. */
+uint64_t peers_busiest_ms(const struct peers_note *note);
 
 /* Whether the process PID has not ended. */
 CORE_API bool memsim_peer_lives(uint32_t pid);

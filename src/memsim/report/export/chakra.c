@@ -17,10 +17,9 @@
 
 #define SCHEMA "0.0.4"
 
-/* NodeType */
+/* NodeType. Loads and stores of memory are those of a pool beside the node:
+ * copies to and from the host are none, and take their time as computing. */
 enum node_type {
-    NODE_MEM_LOAD = 2,
-    NODE_MEM_STORE = 3,
     NODE_COMP = 4,
     NODE_COMM_SEND = 5,
     NODE_COMM_RECV = 6,
@@ -149,10 +148,6 @@ static uint64_t call_id(uint64_t number)
 
 static enum node_type op_type(const char *name, const struct simulation_op *op)
 {
-    if (op->price.engine == SIM_COPY_IN)
-        return NODE_MEM_LOAD;
-    if (op->price.engine == SIM_COPY_OUT)
-        return NODE_MEM_STORE;
     if (op->kind != OP_COLLECTIVE)
         return NODE_COMP;
     if (strstr(name, "SendRecv"))
@@ -264,6 +259,18 @@ static void put_collective(struct message *m, const struct file *f,
                                           &f->comms->comms[call->comm]));
 }
 
+/* What a rank of OP, a collective, gives: of a gather its own part. */
+static uint64_t given_bytes(const struct file *f,
+                            const struct simulation_op *op, const char *name)
+{
+    const struct comm_call *call = call_of(f, op);
+    uint32_t ranks = call && call->comm < f->comms->comm_count
+                         ? f->comms->comms[call->comm].ranks
+                         : 0;
+
+    return strstr(name, "Gather") && ranks ? op->bytes / ranks : op->bytes;
+}
+
 static void put_op(struct message *m, const struct file *f,
                    const struct simulation_op *op)
 {
@@ -275,7 +282,7 @@ static void put_op(struct message *m, const struct file *f,
     put_start(m, f->log, op, op_id(d->tag), name, type);
     put_times(m, d->start_ns, d->end_ns);
     if (type >= NODE_COMM_SEND)
-        put_attribute(m, "comm_size", VALUE_INT64, op->bytes);
+        put_attribute(m, "comm_size", VALUE_INT64, given_bytes(f, op, name));
     if (type == NODE_COMM_COLL)
         put_collective(m, f, op, name);
     if (type < NODE_COMM_SEND && op->bytes)
