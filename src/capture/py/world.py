@@ -33,7 +33,7 @@ REAL = [int(rank) for rank in os.environ["MEMSIM_RANKS"].split(",")]
 RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 LIBRARY = globals().get("LIBRARY", "libmemsim.so")  # sitecustomize.py's
 _core = ctypes.CDLL(LIBRARY)
-_core.memsim_peers_busy_ms.restype = ctypes.c_uint64
+_core.memsim_peers_busiest_ms.restype = ctypes.c_uint64
 _tell = ctypes.PyDLL(LIBRARY).memsim_group_tell
 after_import = None  # sitecustomize.py's
 _differ = _core.memsim_ranks_differ
@@ -261,15 +261,22 @@ def _missing(store, keys):
     return ", ".join(map(repr, missing[:3])) + more
 
 
+def _busy_now():
+    """What the other processes have used of the processor: struct peers_note."""
+    note = ctypes.create_string_buffer(8192)
+    _core.memsim_peers_note(note)
+    return note
+
+
 def _is_idle(since, busy):
     """Whether no other process of the run has done anything."""
-    now = _core.memsim_peers_busy_ms()
-    return now - busy < 50 + (time.monotonic() - since) * 30
+    most = 50 + (time.monotonic() - since) * 30
+    return _core.memsim_peers_busiest_ms(busy) < most
 
 
 def _wait(store, keys, timeout):
     """Like store.wait(), but not for ever where nobody can set KEYS."""
-    start, busy = time.monotonic(), _core.memsim_peers_busy_ms()
+    start, busy = time.monotonic(), _busy_now()
     limit, pause = start + timeout.total_seconds(), 0.001
     since = start
     while not store.check(keys):
@@ -282,7 +289,7 @@ def _wait(store, keys, timeout):
                     f"memsim: {_place()}: rank {RANK} waits for "
                     f"{_missing(store, keys)} in the store, which no rank sets "
                     "that is run (--ranks)")
-            since, busy = now, _core.memsim_peers_busy_ms()
+            since, busy = now, _busy_now()
         time.sleep(pause)
         pause = min(2 * pause, 0.05)
 
@@ -507,7 +514,7 @@ def _finish(work, ranks):
     """Waits for a collective of RANKS, not for ever where one of them does not
     call it."""
     start = since = time.monotonic()
-    busy, pause = _core.memsim_peers_busy_ms(), 0.0001
+    busy, pause = _busy_now(), 0.0001
     while not work.is_completed():
         now = time.monotonic()
         if now - since > WAIT_S:
@@ -517,7 +524,7 @@ def _finish(work, ranks):
                     f"memsim: {_place()}: rank {RANK} has waited for "
                     f"{now - start:.0f} s for host tensors of other ranks; one "
                     f"of ranks {others} does not send them, and all are idle")
-            since, busy = now, _core.memsim_peers_busy_ms()
+            since, busy = now, _busy_now()
         time.sleep(pause)
         pause = min(2 * pause, 0.02)
     work.wait()

@@ -545,9 +545,9 @@ static bool is_idle(void)
     uint64_t now = now_ms();
 
     if (now > looked_ms + LOOK_MS ||
-        peers_busiest_ms(&note) >
+        memsim_peers_busiest_ms(&note) >
             BUSY_MS + (now - since_ms) * BUSY_PERCENT / 100) {
-        peers_note(&note);
+        memsim_peers_note(&note);
         since_ms = now;
     }
     looked_ms = now;

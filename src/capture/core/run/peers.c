@@ -171,7 +171,9 @@ uint32_t memsim_peers_count(void)
     return count;
 }
 
-void peers_note(struct peers_note *note)
+_Static_assert(sizeof(struct peers_note) == 8192, "world.py has room for it");
+
+void memsim_peers_note(struct peers_note *note)
 {
     struct session *s = memsim_session();
 
@@ -180,7 +182,7 @@ void peers_note(struct peers_note *note)
             note->ticks[i] = 0;
 }
 
-uint64_t peers_busiest_ms(const struct peers_note *note)
+uint64_t memsim_peers_busiest_ms(const struct peers_note *note)
 {
     struct session *s = memsim_session();
     uint64_t most = 0, ticks;

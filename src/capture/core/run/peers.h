@@ -22,10 +22,10 @@ struct peers_note {
     uint64_t ticks[SESSION_LOADED];
 };
 
-void peers_note(struct peers_note *note);
+CORE_API void memsim_peers_note(struct peers_note *note);
 
 /* What the busiest of them took since NOTE, in milliseconds. */
-uint64_t peers_busiest_ms(const struct peers_note *note);
+CORE_API uint64_t memsim_peers_busiest_ms(const struct peers_note *note);
 
 /* Whether the process PID has not ended. */
 CORE_API bool memsim_peer_lives(uint32_t pid);
