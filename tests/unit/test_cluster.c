@@ -95,7 +95,7 @@ static struct comm_job *join(unsigned count)
 
 static void simulate(const struct comm_job *job, unsigned count)
 {
-    const struct simulation_peers peers = {ranks, count, job};
+    const struct simulation_peers peers = {ranks, count, job, 0};
     const struct simulation_options options = {.price = {.gpu = &gpu},
                                                .host_factor = 1};
 
@@ -562,7 +562,7 @@ TEST(one_simulation_gives_all_timelines_of_all_ranks)
 
     all_reduces(2, 30 * US);
     struct comm_job *job = join(2);
-    const struct simulation_peers peers = {ranks, 2, job};
+    const struct simulation_peers peers = {ranks, 2, job, 0};
     simulate(job, 2);
     wants[0].sink = &sink;
     time_job_read(wants, &peers, &options);
@@ -584,7 +584,7 @@ TEST(nothing_is_simulated_where_nothing_is_wanted)
 
     all_reduces(2, 0);
     struct comm_job *job = join(2);
-    const struct simulation_peers peers = {ranks, 2, job};
+    const struct simulation_peers peers = {ranks, 2, job, 0};
     time_job_read(wants, &peers, &options);
     CHECK(!wants[0].whole_log && !wants[0].one_log);
     CHECK_UINT(wants[0].result.ops, 0);

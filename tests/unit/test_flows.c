@@ -122,7 +122,7 @@ static uint64_t simulate(unsigned count, const struct comm_classes *classes,
         flows.classes = &wider.classes;
     }
     struct flow_plan *plan = c->network ? flow_plan_create(&flows, err) : NULL;
-    const struct simulation_peers peers = {ranks, count, job};
+    const struct simulation_peers peers = {ranks, count, job, 0};
     const struct simulation_options options = {
         .price = {.gpu = &gpu, .cluster = c},
         .placement = &at,

@@ -313,7 +313,7 @@ static struct timing read_job(const struct build *b)
     CHECK(!simulation_plan_read(&plan, path, SIMULATION_KEEP_WORK, &err));
     const struct simulation_rank rank = {.path = path, .plan = &plan};
     struct comm_job *joined = simulation_join(&rank, 1, NULL);
-    timing_read_job(&timed, &(struct simulation_peers){&rank, 1, joined},
+    timing_read_job(&timed, &(struct simulation_peers){&rank, 1, joined, 0},
                     &options);
     CHECK(!timed.failed);
     comm_job_destroy(joined);
@@ -356,7 +356,7 @@ TEST(a_jobs_step_of_a_host_that_keeps_up_is_that_of_its_slowest_rank)
         rank[i] = (struct simulation_rank){.path = names[i], .plan = &plans[i]};
     }
     struct comm_job *joined = simulation_join(rank, 2, NULL);
-    timing_read_job(timed, &(struct simulation_peers){rank, 2, joined},
+    timing_read_job(timed, &(struct simulation_peers){rank, 2, joined, 0},
                     &options);
     CHECK(timing_step_ns(&timed[0].timing) > timing_step_ns(&timed[1].timing));
     for (int i = 0; i < 2; i++) {

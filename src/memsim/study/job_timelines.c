@@ -119,8 +119,8 @@ static int writing_take(struct writing *w, const struct study_job *j, size_t i,
 int study_timelines_write(const struct study_job *j, const bool *owns,
                           struct err *err)
 {
-    const struct simulation_peers peers = {j->ranks, j->count,
-                                            j->beside.count, j->joined};
+    const struct simulation_peers peers = {j->ranks, j->count, j->joined,
+                                            j->beside.count};
     struct writing w = {
         .wants = xcalloc(j->count + 1, sizeof *w.wants),
         .kineto_jobs = xcalloc(j->count + 1, sizeof *w.kineto_jobs),

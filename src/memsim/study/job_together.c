@@ -18,8 +18,8 @@ uint32_t job_own_world(const struct study_job *j)
 
 struct simulation_peers job_peers(const struct study_job *j)
 {
-    return (struct simulation_peers){j->ranks, j->count, j->beside.count,
-                                     j->joined};
+    return (struct simulation_peers){j->ranks, j->count, j->joined,
+                                     j->beside.count};
 }
 
 static int beside_check(const struct study_job *j, struct err *err)

@@ -36,8 +36,9 @@ void simulation_job(struct simulation_rank *ranks, size_t count,
  * them. */
 struct simulation_peers {
     const struct simulation_rank *ranks;
-    size_t count, beside; /* of the other one */
+    size_t count;
     const struct comm_job *job;
+    size_t beside; /* ranks of the other one */
 };
 
 /* Ends the results of COUNT RANKS. */
