@@ -166,7 +166,7 @@ class TimelineTools(unittest.TestCase):
                  if not node["attr"]["is_cpu_op"]}
         kinds = {name: node["type"] for name, node in names.items()}
         self.assertEqual(kinds["Memcpy HtoD (Pinned -> Device)"],
-                         "MEM_LOAD_NODE")
+                         "COMP_NODE")
         self.assertEqual(kinds["Memcpy DtoH (Device -> Pinned)"],
                          "MEM_STORE_NODE")
         self.assertEqual(kinds["gemm"], "COMP_NODE")
