@@ -168,7 +168,7 @@ class TimelineTools(unittest.TestCase):
         self.assertEqual(kinds["Memcpy HtoD (Pinned -> Device)"],
                          "COMP_NODE")
         self.assertEqual(kinds["Memcpy DtoH (Device -> Pinned)"],
-                         "MEM_STORE_NODE")
+                         "COMP_NODE")
         self.assertEqual(kinds["gemm"], "COMP_NODE")
         reduce = next(n for name, n in names.items() if "AllReduce" in name)
         self.assertEqual(reduce["type"], "COMM_COLL_NODE")
