@@ -70,8 +70,8 @@ static void prepare_reading(struct reading *r)
  * both sides: so that four of five steps are in the band, of 44 on GPUs with
  * fits of their own, and of the 307 that the estimates are from. Borrowed
  * prices of kernels that memory bounds are of those; all other errors of a
- * borrowed price, and of a roofline, are those of all shapes. See doc/time.md.
- */
+ * borrowed price, and of a roofline, are those of all shapes. So are those of
+ * kernels that only training has: none of the 307 trains. See doc/time.md. */
 #define LEFT_FITTED    0.7
 #define LEFT_ESTIMATED 0.55
 
@@ -80,16 +80,26 @@ static bool is_memory_bound(enum work_family family)
     return family >= WORK_ELEMENTWISE && family <= WORK_POOL;
 }
 
+static bool is_of_training(enum work_family family)
+{
+    return family == WORK_NORM_BACKWARD || family == WORK_SOFTMAX_BACKWARD ||
+           family == WORK_ATTENTION_BACKWARD || family == WORK_OPTIMIZER ||
+           family == WORK_CONVOLUTION_DGRAD ||
+           family == WORK_CONVOLUTION_WGRAD;
+}
+
 static double band_left(const struct price *p)
 {
+    double estimated = is_of_training(p->family) ? 1 : LEFT_ESTIMATED;
+
     switch (p->answer.basis) {
     case COST_MEASURED:
     case COST_FITTED:
         return LEFT_FITTED;
     case COST_ESTIMATED:
-        return LEFT_ESTIMATED;
+        return estimated;
     case COST_BORROWED:
-        return is_memory_bound(p->family) ? LEFT_ESTIMATED : 1;
+        return is_memory_bound(p->family) ? estimated : 1;
     default:
         return 1;
     }
