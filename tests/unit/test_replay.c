@@ -400,6 +400,27 @@ TEST(memory_runs_out_where_it_would)
     finish_up();
 }
 
+/* A program that ends after it ran out frees its memory: the look is before. */
+TEST(what_ran_out_in_the_recording_is_looked_at_there)
+{
+    const struct fragments *f = &recording.whatif.fragments;
+
+    start();
+    segment(A, 300 * MIB);
+    block(A, 300 * MIB);
+    segment(B, 30 * MIB);
+    block(B, 30 * MIB);
+    BUILD(&trace, OOM, .requested_bytes = 800 * MIB);
+    block_free(A, 0);
+    CHECK(finish(&plain) == 0);
+    CHECK_UINT(played("")->oom_count, 1);
+    CHECK(recording.whatif.at_oom);
+    CHECK_UINT(f->group_count, 1);
+    CHECK_UINT(f->groups[0].allocated_bytes, 330 * MIB);
+    CHECK_UINT(f->groups[0].cached_bytes, 0);
+    finish_up();
+}
+
 static void check_impossible(const char *what)
 {
     CHECK(finish(&plain) == -1);

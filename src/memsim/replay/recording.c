@@ -477,7 +477,7 @@ int recording_blocks(const struct recording *r, recording_visit *visit,
     struct snapshot snapshot;
     struct taking t = {.to = &snapshot};
     uint64_t index = w->at_oom
-                         ? UINT64_MAX
+                         ? w->oom_index
                          : first->result.devices[w->device].allocated_index;
     int rc = recording_snapshot(r, first->conf, index, &t, err);
 

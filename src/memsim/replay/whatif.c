@@ -51,9 +51,11 @@ static unsigned device_choose(const struct replay_result *r)
 struct look {
     struct whatif *w;
     const struct alloc_conf *conf;
+    bool again; /* the replay stops where memory ran out, or at the peak */
 };
 
-/* At the end of a replay that ran out of memory, which is where it did. */
+/* Where a replay ran out of memory: at its end, if it ends there. What ran out
+ * in the recording, too, goes on to free its memory when the program ends. */
 static void look_at_oom(void *context, const struct replay_result *r)
 {
     struct look *l = context;
@@ -62,11 +64,13 @@ static void look_at_oom(void *context, const struct replay_result *r)
     const struct replay_oom *oom = fatal_oom(&r->devices[device]);
     struct fragments_request request;
 
-    if (w->row_count || !oom || !r->engines[device])
+    if (w->row_count || !oom || !r->engines[device] ||
+        (oom->recorded && !l->again))
         return;
     request = (struct fragments_request){oom->requested_bytes, oom->stream,
                                          oom->pool};
     w->at_oom = true;
+    w->oom_index = oom->recorded ? oom->index : UINT64_MAX;
     w->device = device;
     fragments_collect(&w->fragments, r->engines[device], l->conf, &request);
 }
@@ -81,16 +85,18 @@ static void look_at_peak(void *context, const struct replay_result *r)
                           &none);
 }
 
-/* Plays again, up to the peak. */
+/* Plays again, up to where memory ran out, or to the peak. */
 static int look_again(struct whatif *w, const struct replay_config *config,
                       const struct replay_result *first, struct err *err)
 {
-    struct look l = {w, &config->conf};
+    struct look l = {w, &config->conf, true};
     struct replay_result result;
 
     w->device = device_choose(first);
-    struct replay_look look = {first->devices[w->device].peak_index,
-                               look_at_peak, &l};
+    const struct replay_device *d = &first->devices[w->device];
+    const struct replay_oom *oom = fatal_oom(d);
+    struct replay_look look = {oom ? oom->index : d->peak_index,
+                               oom ? look_at_oom : look_at_peak, &l};
     if (replay_run(w->source, config, w->plan, &look, &result, err))
         return -1;
     replay_result_fini(&result);
@@ -102,7 +108,7 @@ int whatif_add(struct whatif *w, const char *conf, bool advised,
 {
     struct replay_config config;
     struct whatif_row row = {.advised = advised};
-    struct look l = {w, &config.conf};
+    struct look l = {w, &config.conf, false};
     struct replay_look look = {UINT64_MAX, look_at_oom, &l};
 
     if (row_config(w, conf, &config, err) ||

@@ -31,6 +31,7 @@ struct whatif {
     size_t row_count, row_capacity;
     unsigned device; /* the device of `fragments` */
     bool at_oom;     /* `fragments` is at the OOM, else at the peak */
+    uint64_t oom_index; /* after this step; UINT64_MAX: the replay ends there */
     struct fragments fragments;
     uint64_t smallest_bytes; /* found by whatif_sweep; 0: none fits */
     bool smallest_is_least;  /* the job may need more */

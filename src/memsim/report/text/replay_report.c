@@ -383,7 +383,11 @@ static void text_reasons(const struct fragments *f, FILE *out)
 {
     char bytes[SIZE], largest[SIZE], wanted[SIZE];
 
-    if (!f->request.bytes)
+    uint64_t blocks = 0;
+
+    for (int i = 0; i < FRAGMENTS_REASONS; i++)
+        blocks += f->reasons[i].blocks;
+    if (!f->request.bytes || !blocks)
         return;
     fprintf(out,
             "  cached, but of no use to the request for %s\n"
