@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/text_begins.h"
 #include "common/base/demangle.h"
+#include "common/base/text_begins.h"
 #include "memsim/time/time_log.h"
 
 #define NCCL_KERNEL "ncclDevKernel"

@@ -12,6 +12,7 @@
 #include "capture/core/run/clock.h"
 #include "capture/core/run/peers.h"
 #include "capture/core/run/process.h"
+#include "common/base/clamp.h"
 #include "common/base/hash.h"
 
 #define SLEEP_NS 100000000 /* between looks at the others */
@@ -473,6 +474,7 @@ static bool all_wait(void)
 
 /* How this process waits. */
 struct patience {
+    uint64_t doubts_ms; /* when it first asked whether others do anything; 0 */
     bool stands; /* all others sleep or lack values, since these numbers: */
     uint32_t news[MEETING_SEATS], vain[MEETING_SEATS];
 };
@@ -537,8 +539,9 @@ static uint64_t now_ms(void)
     return clock_host(CLOCK_MONOTONIC) / 1000000;
 }
 
-/* Whether the other programs have done nothing for IDLE_MS. */
-static bool is_idle(void)
+/* Whether the other programs have done nothing for IDLE_MS, in which P waited:
+ * before that they may have waited for this one. */
+static bool is_idle(struct patience *p)
 {
     static struct peers_note note;
     static uint64_t since_ms, looked_ms;
@@ -551,7 +554,9 @@ static bool is_idle(void)
         since_ms = now;
     }
     looked_ms = now;
-    return now - since_ms >= IDLE_MS;
+    if (!p->doubts_ms)
+        p->doubts_ms = now;
+    return now - most_u64(since_ms, p->doubts_ms) >= IDLE_MS;
 }
 
 static void all_forsake(const struct meeting_point *points, uint32_t count)
@@ -576,14 +581,15 @@ static bool seat_sleep(uint32_t news, long ns)
 
 /* One that has waited in vain for a while looks whether that has a point. The
  * lock is held, and given back meanwhile. */
-static void doubt_points(const struct meeting_point *points, uint32_t count)
+static void doubt_points(const struct meeting_point *points, uint32_t count,
+                         struct patience *p)
 {
     if (gone_forsake(points, count, true))
         return;
     bool hopeless = all_wait();
     if (!hopeless) {
         file_unlock();
-        hopeless = is_idle();
+        hopeless = is_idle(p);
         file_lock();
     }
     if (hopeless && !any_complete(points, count))
@@ -629,7 +635,7 @@ uint64_t memsim_meeting_look(const struct meeting_point *points,
         others_want(points, count);
         first_wake();
         if (waited_ns >= SLEEP_NS)
-            doubt_points(points, count);
+            doubt_points(points, count, &p);
         else
             gone_forsake(points, count, false);
         if (until_ns != MEETING_NEVER && is_first(&p)) {
