@@ -7,6 +7,7 @@
 
 #include "common/base/xmalloc.h"
 #include "memsim/report/export/kineto_write.h"
+#include "memsim/study/job_together.h"
 #include "memsim/study/scratch.h"
 #include "memsim/time/dependencies.h"
 #include "memsim/time/time_job.h"
@@ -119,8 +120,7 @@ static int writing_take(struct writing *w, const struct study_job *j, size_t i,
 int study_timelines_write(const struct study_job *j, const bool *owns,
                           struct err *err)
 {
-    const struct simulation_peers peers = {j->ranks, j->count, j->joined,
-                                            j->beside.count};
+    const struct simulation_peers peers = job_peers(j);
     struct writing w = {
         .wants = xcalloc(j->count + 1, sizeof *w.wants),
         .kineto_jobs = xcalloc(j->count + 1, sizeof *w.kineto_jobs),
