@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/hash.h"
 #include "common/base/map.h"
 #include "common/base/xmalloc.h"
 
@@ -90,16 +91,13 @@ static uint64_t item_hash(const struct trace_item *item)
 {
     uint64_t hash = item->head.kind, word = 0;
 
-    for (uint32_t i = 0; i < item->head.fields; i++) {
-        hash = (hash ^ item->fields[i]) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 32;
-    }
+    for (uint32_t i = 0; i < item->head.fields; i++)
+        hash = hash_word(hash, item->fields[i]);
     for (uint32_t i = 0; i < item->head.text_bytes; i += sizeof word) {
         size_t left = item->head.text_bytes - i;
         word = 0;
         memcpy(&word, item->text + i, left < sizeof word ? left : sizeof word);
-        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 32;
+        hash = hash_word(hash, word);
     }
     return hash;
 }

@@ -171,31 +171,26 @@ static size_t first_step(const struct simulation *t)
     return t->steps.count > 1;
 }
 
-/* When the first of COUNT RANKS begins that step; UINT64_MAX: none does. */
-static uint64_t begin_ns(const struct simulation_rank *ranks, size_t count)
+static uint64_t begin_ns(const struct simulation *t)
 {
-    uint64_t least = UINT64_MAX;
-
-    for (size_t i = 0; i < count; i++) {
-        const struct simulation *t = &ranks[i].result;
-        if (!ranks[i].failed && t->steps.count &&
-            t->begins[first_step(t)].ns < least)
-            least = t->begins[first_step(t)].ns;
-    }
-    return least;
+    return t->begins[first_step(t)].ns;
 }
 
-/* When the first of COUNT RANKS ends its last step. */
-static uint64_t end_ns(const struct simulation_rank *ranks, size_t count)
+static uint64_t end_ns(const struct simulation *t)
+{
+    return t->ends[t->steps.count - 1].ns;
+}
+
+/* The first MOMENT of those of COUNT RANKS that have steps; UINT64_MAX: none
+ * has. */
+static uint64_t earliest_ns(const struct simulation_rank *ranks, size_t count,
+                            uint64_t (*moment)(const struct simulation *t))
 {
     uint64_t least = UINT64_MAX;
 
-    for (size_t i = 0; i < count; i++) {
-        const struct simulation *t = &ranks[i].result;
-        if (!ranks[i].failed && t->steps.count &&
-            t->ends[t->steps.count - 1].ns < least)
-            least = t->ends[t->steps.count - 1].ns;
-    }
+    for (size_t i = 0; i < count; i++)
+        if (!ranks[i].failed && ranks[i].result.steps.count)
+            least = least_u64(least, moment(&ranks[i].result));
     return least;
 }
 
@@ -237,13 +232,13 @@ job_beside_align(const struct simulation_peers *peers, struct comm_job *job,
     alone.flow_plan = NULL;
     memcpy(ranks, peers->ranks, (own + other) * sizeof *ranks);
     simulation_job(ranks, own + other, job, &alone);
-    uint64_t own_ns = begin_ns(ranks, own);
-    uint64_t other_ns = begin_ns(ranks + own, other);
+    uint64_t own_ns = earliest_ns(ranks, own, begin_ns);
+    uint64_t other_ns = earliest_ns(ranks + own, other, begin_ns);
     if (own_ns < UINT64_MAX && other_ns < UINT64_MAX) {
         starts_add(job, 0, own, minus_or_zero(other_ns, own_ns));
         starts_add(job, own, other, minus_or_zero(own_ns, other_ns));
-        steps = steps_count(&ranks[0],
-                            end_ns(ranks + own, other) - other_ns + own_ns);
+        steps = steps_count(&ranks[0], earliest_ns(ranks + own, other, end_ns) -
+                                           other_ns + own_ns);
     }
     simulation_ranks_fini(ranks, own + other);
     free(ranks);

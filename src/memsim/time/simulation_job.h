@@ -31,9 +31,8 @@ void simulation_job(struct simulation_rank *ranks, size_t count,
                     const struct comm_job *job,
                     const struct simulation_options *options);
 
-/* All ranks of a job: what is set in RANKS are paths and plans. Those of
- * another job may follow, which runs at the same time: nothing is told of
- * them. */
+/* All ranks of a job: what is set in RANKS are paths and plans. The ranks of a
+ * job beside it may follow; there are no results of these. */
 struct simulation_peers {
     const struct simulation_rank *ranks;
     size_t count;
